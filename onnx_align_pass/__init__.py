@@ -1,0 +1,133 @@
+"""Repack the external data of ONNX models: aligned, streamed, crash-safe.
+
+Everything that others may build on is listed in `__all__`; names are imported when first used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from onnx_align_pass._version import __version__
+
+if TYPE_CHECKING:
+    from onnx_align_pass.align import align_external_data_streaming, align_file, plan_file
+    from onnx_align_pass.errors import (
+        AlignError,
+        BrokenModelError,
+        DataFileSharedError,
+        DestinationError,
+        DestinationExistsError,
+        DestinationIsSourceError,
+        DiskFullError,
+        ExternalDataError,
+        ModelError,
+        ModelNotFoundError,
+        PlanError,
+        PolicyError,
+        ShortSourceError,
+        SizeError,
+        SourceChangedError,
+        SpanError,
+        TensorError,
+        UnsafeDataFileError,
+        UsageError,
+        VerifyError,
+        WriteError,
+    )
+    from onnx_align_pass.layout.plan import LayoutPlan
+    from onnx_align_pass.layout.render import plan_json, plan_text
+    from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
+    from onnx_align_pass.progress import Progress
+    from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
+    from onnx_align_pass.tensors import TensorFacts
+    from onnx_align_pass.transfer.recover import Leftover, recover_folder
+
+_HOME = {
+    "align": ("align_external_data_streaming", "align_file", "plan_file"),
+    "errors": (
+        "AlignError",
+        "BrokenModelError",
+        "DataFileSharedError",
+        "DestinationError",
+        "DestinationExistsError",
+        "DestinationIsSourceError",
+        "DiskFullError",
+        "ExternalDataError",
+        "ModelError",
+        "ModelNotFoundError",
+        "PlanError",
+        "PolicyError",
+        "ShortSourceError",
+        "SizeError",
+        "SourceChangedError",
+        "SpanError",
+        "TensorError",
+        "UnsafeDataFileError",
+        "UsageError",
+        "VerifyError",
+        "WriteError",
+    ),
+    "layout.plan": ("LayoutPlan",),
+    "layout.render": ("plan_json", "plan_text"),
+    "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
+    "progress": ("Progress",),
+    "report": ("AlignReport", "DataFile", "ModelAlignment"),
+    "tensors": ("TensorFacts",),
+    "transfer.recover": ("Leftover", "recover_folder"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "AlignError",
+    "AlignReport",
+    "BrokenModelError",
+    "DataFile",
+    "DataFileSharedError",
+    "DestinationError",
+    "DestinationExistsError",
+    "DestinationIsSourceError",
+    "DiskFullError",
+    "ExternalDataError",
+    "LayoutPlan",
+    "LayoutPolicy",
+    "Leftover",
+    "ModelAlignment",
+    "ModelError",
+    "ModelNotFoundError",
+    "PlanError",
+    "PolicyError",
+    "Progress",
+    "ShortSourceError",
+    "SizeError",
+    "SourceChangedError",
+    "SpanError",
+    "StorageDecision",
+    "StoragePolicy",
+    "TensorError",
+    "TensorFacts",
+    "UnsafeDataFileError",
+    "UsageError",
+    "VerifyError",
+    "WriteError",
+    "__version__",
+    "align_external_data_streaming",
+    "align_file",
+    "plan_file",
+    "plan_json",
+    "plan_text",
+    "recover_folder",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

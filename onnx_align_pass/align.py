@@ -1,0 +1,139 @@
+"""The calls that people make, from file to file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from onnx_align_pass.errors import DestinationError
+from onnx_align_pass.layout.plan import LayoutPlan
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.prepare import open_sources, prepare
+from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.references import References
+from onnx_align_pass.repack import Options, repack
+from onnx_align_pass.repack_folder import repack_folder
+from onnx_align_pass.report import AlignReport
+
+__all__ = ["align_external_data_streaming", "align_file", "plan_file"]
+
+PathLike = str | os.PathLike[str]
+
+
+def align_file(
+    source: PathLike,
+    destination: PathLike | None = None,
+    *,
+    storage: StoragePolicy = StoragePolicy(),
+    layout: LayoutPolicy = LayoutPolicy(),
+    progress: Progress = SILENT,
+    verify: bool = False,
+    overwrite: bool = False,
+    durable: bool = True,
+) -> AlignReport:
+    """Repack a model's weights onto their boundaries; they never pass through Python's memory.
+
+    Args:
+        source: A model, or a folder of models.
+        destination: The new model, or a folder for it; None repacks in place. For a folder of
+            models, the folder that will hold them all, with the other files carried along.
+        storage: Which tensors are external data.
+        layout: How they lie in the data files.
+        progress: Told of each transfer.
+        verify: Read everything back and compare it with its source before it is published.
+        overwrite: Replace a destination that exists. Never the source, nor another model's data.
+        durable: Return only when the result is on the disk; False keeps the order of the commit,
+            and leaves the time of writing to the kernel.
+
+    Returns:
+        What was done, one entry a model.
+
+    Raises:
+        UsageError: An option has a value that it cannot have.
+        ModelError: The model is missing, broken or refused; the destination is as it was.
+        WriteError: Writing failed; the destination is as it was.
+    """
+    options = Options(storage, layout, progress, verify, overwrite, durable)
+    path = Path(source)
+    target = None if destination is None else Path(destination)
+    if path.is_dir():
+        return repack_folder(path, target, options)
+    return AlignReport((repack(path, target, options, References()),))
+
+
+def plan_file(
+    source: PathLike,
+    *,
+    storage: StoragePolicy = StoragePolicy(),
+    layout: LayoutPolicy = LayoutPolicy(),
+    in_place: bool = False,
+) -> LayoutPlan:
+    """Make the plan that `align_file` would carry out; nothing is written.
+
+    Args:
+        source: A model.
+        storage: Which tensors are external data.
+        layout: How they lie in the data files.
+        in_place: Plan for the model's own place: data files keep their names.
+
+    Raises:
+        ModelError: The model is missing or broken, or its data is.
+    """
+    path = Path(source)
+    with open_sources(path) as files:
+        return prepare(path, files, storage, layout, model_name=path.name, in_place=in_place).plan
+
+
+def align_external_data_streaming(
+    src_onnx_path: PathLike,
+    dst_onnx_path: PathLike,
+    dst_weights_path: PathLike,
+    alignment: int = 4096,
+    chunk_size: int = 4 * 1024 * 1024,
+    *,
+    durable: bool = True,
+) -> int:
+    """Copy a model with its external tensors aligned into one data file; inline ones stay inline.
+
+    The first tensor is at offset 0, gaps are zero, and nothing follows the last tensor. An existing
+    destination is replaced.
+
+    Args:
+        src_onnx_path: The model.
+        dst_onnx_path: The new model.
+        dst_weights_path: The new data file, in the folder of `dst_onnx_path` or below it.
+        alignment: Bytes, a power of two.
+        chunk_size: Most bytes that one transfer moves.
+        durable: Return only when the result is on the disk.
+
+    Returns:
+        Size in bytes of `dst_weights_path`; 0, and no such file, when nothing is external.
+
+    Raises:
+        UsageError: `alignment` is no power of two, or `chunk_size` is not positive.
+        ModelError: The model or the destination is refused; the destination is as it was.
+        WriteError: Writing failed; the destination is as it was.
+    """
+    model, data = Path(dst_onnx_path), Path(dst_weights_path)
+    layout = LayoutPolicy(alignment=alignment, data_name=_relative(data, model))
+    options = Options(
+        storage=StoragePolicy(size_threshold_bytes=None),
+        layout=layout,
+        overwrite=True,
+        durable=durable,
+        chunk_size=chunk_size,
+    )
+    return repack(Path(src_onnx_path), model, options, References()).data_bytes
+
+
+def _relative(data: Path, model: Path) -> str:
+    folder = Path(os.path.realpath(model.parent))
+    file = Path(os.path.realpath(data.parent)) / data.name
+    if not file.is_relative_to(folder) or file == folder:
+        raise DestinationError(
+            "the data file would lie outside the model's folder",
+            file=data,
+            needed=f"a file in {folder}",
+            hint="onnxruntime and onnx refuse such a model: keep the data beside it.",
+        )
+    return file.relative_to(folder).as_posix()

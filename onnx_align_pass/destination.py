@@ -1,0 +1,180 @@
+"""Where a result may be written: never over the source, never over somebody else's file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx_align_pass.errors import (
+    DataFileSharedError,
+    DestinationError,
+    DestinationExistsError,
+    DestinationIsSourceError,
+)
+from onnx_align_pass.prepare import Prepared
+from onnx_align_pass.references import References
+from onnx_align_pass.transfer.journal import FileState
+
+__all__ = ["Destination", "Replacement"]
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """What a commit will find at its destination, and what it will do to it."""
+
+    model_before: FileState | None
+    data_before: dict[str, FileState | None]
+    superseded: dict[str, FileState | None]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """A model file to be written, and the rules for it."""
+
+    model: Path
+    in_place: bool
+    overwrite: bool
+
+    @classmethod
+    def of(cls, source: Path, destination: Path | None, *, overwrite: bool) -> Destination:
+        """Choose the destination model; a folder means the source's name in it.
+
+        Raises:
+            DestinationError: It is a symlink in place, the source under any spelling, or exists.
+        """
+        if destination is None:
+            if source.is_symlink():
+                raise DestinationError(
+                    "in place is refused: the model is a symlink",
+                    file=source,
+                    found=f"its target {os.path.realpath(source)}",
+                    hint="Name the target itself, or a new destination.",
+                )
+            return cls(source, in_place=True, overwrite=overwrite)
+        model = destination / source.name if destination.is_dir() else destination
+        if _same(model, source):
+            raise DestinationIsSourceError(
+                "the destination is the source",
+                file=model,
+                hint="Choose another name, or ask for in place.",
+            )
+        if model.is_dir():
+            raise DestinationExistsError("the destination is a folder", file=model)
+        if _exists(model) and not overwrite:
+            raise DestinationExistsError(
+                "the destination exists", file=model, hint="Choose another name, or force it."
+            )
+        return cls(model, in_place=False, overwrite=overwrite)
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the model, and of its data."""
+        return self.model.parent
+
+    def examine(self, prepared: Prepared, references: References) -> Replacement:
+        """Look at everything that the plan would replace or leave behind.
+
+        Raises:
+            DestinationError: Something there must not be touched.
+        """
+        claimed = self._claimed(prepared, references)
+        names = [file.name for file in prepared.plan.files]
+        notes: list[str] = []
+        for name in names:
+            self._check_name(name)
+            path = self.folder / name
+            if not _exists(path):
+                continue
+            self._check_existing(path, name in claimed, prepared)
+            notes += self._check_sharing(path, references)
+        superseded = {
+            name: FileState.of(self.folder / name)
+            for name in sorted(claimed.difference(names))
+            if self._removable(name, prepared, references)
+        }
+        return Replacement(
+            FileState.of(self.model),
+            {name: FileState.of(self.folder / name) for name in names},
+            superseded,
+            tuple(dict.fromkeys(notes)),
+        )
+
+    def _claimed(self, prepared: Prepared, references: References) -> frozenset[str]:
+        """Data files of the model that is replaced, by plain relative names."""
+        if self.in_place:
+            return prepared.homes
+        if not self.model.is_file():
+            return frozenset()
+        names = references.of(self.model) or frozenset()
+        plain = (os.path.normpath(name) for name in names)
+        return frozenset(n for n in plain if not n.startswith((os.pardir, "/")) and n != os.curdir)
+
+    def _check_name(self, name: str) -> None:
+        path = self.folder / name
+        if path == self.model:
+            raise DestinationError(
+                "data and model would be one file", file=path, hint="Name the data file otherwise."
+            )
+        parent, folder = os.path.realpath(path.parent), os.path.realpath(self.folder)
+        if os.path.commonpath([parent, folder]) != folder:
+            raise DestinationError(
+                "the data file would lie outside the model's folder",
+                file=path,
+                found=parent,
+                hint="onnxruntime and onnx refuse such a model: keep the data beside it.",
+            )
+
+    def _check_existing(self, path: Path, claimed: bool, prepared: Prepared) -> None:
+        if path.is_dir():
+            raise DestinationExistsError("the data file's name is a folder's", file=path)
+        source = prepared.skeleton.path
+        read = [source, *(prepared.skeleton.data_path(home) for home in prepared.homes)]
+        if not self.in_place and any(_same(path, one) for one in read):
+            raise DestinationIsSourceError(
+                "the destination's data is the source's",
+                file=path,
+                hint="Choose another data file name or folder, or ask for in place.",
+            )
+        if not self.overwrite and not claimed:
+            raise DestinationExistsError(
+                "the data file exists, and the model does not point at it",
+                file=path,
+                hint="Choose another data file name, or force it.",
+            )
+
+    def _check_sharing(self, path: Path, references: References) -> list[str]:
+        users, unreadable = references.others(self.model, path)
+        if users:
+            raise DataFileSharedError(
+                "the data file belongs to another model too",
+                file=path,
+                found=", ".join(user.name for user in users),
+                hint="Write to a new destination, or give this model a data file of its own.",
+            )
+        return [
+            f"{one.name} cannot be read: whether it uses {path.name} is unknown"
+            for one in unreadable
+        ]
+
+    def _removable(self, name: str, prepared: Prepared, references: References) -> bool:
+        path = self.folder / name
+        if path.is_symlink() or not path.is_file():
+            return False
+        source = prepared.skeleton
+        read = [source.path, *(source.data_path(home) for home in prepared.homes)]
+        if not self.in_place and any(_same(path, one) for one in read):
+            return False
+        return references.others(self.model, path) == ([], [])
+
+
+def _exists(path: Path) -> bool:
+    return os.path.lexists(path)
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False

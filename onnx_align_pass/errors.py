@@ -1,0 +1,211 @@
+"""Every error that this project raises on purpose: facts first, the sentence made last."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+from onnx_align_pass.printable import printable
+
+__all__ = [
+    "AlignError",
+    "BrokenModelError",
+    "DataFileSharedError",
+    "DestinationError",
+    "DestinationExistsError",
+    "DestinationIsSourceError",
+    "DiskFullError",
+    "ExternalDataError",
+    "ModelError",
+    "ModelNotFoundError",
+    "PlanError",
+    "PolicyError",
+    "ShortSourceError",
+    "SizeError",
+    "SourceChangedError",
+    "SpanError",
+    "TensorError",
+    "UnsafeDataFileError",
+    "UsageError",
+    "VerifyError",
+    "WriteError",
+]
+
+
+class AlignError(Exception):
+    """The root of the tree. Its text names what is wrong, where, and what to do next."""
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        tensor: str | None = None,
+        file: Path | str | None = None,
+        needed: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(problem)
+        self.problem = problem
+        self.tensor = tensor
+        self.file = None if file is None else str(file)
+        self.needed = needed
+        self.found = found
+        self.hint = hint
+
+    def __str__(self) -> str:
+        where = [f"tensor '{printable(self.tensor)}'"] if self.tensor is not None else []
+        where += [printable(self.file)] if self.file is not None else []
+        facts = [f"needed {printable(self.needed)}"] if self.needed is not None else []
+        facts += [f"found {printable(self.found)}"] if self.found is not None else []
+        text = ": ".join([*where, printable(self.problem)])
+        text += f" ({', '.join(facts)})" if facts else ""
+        return f"{text}. {printable(self.hint)}" if self.hint else text
+
+    def facts(self) -> dict[str, str]:
+        """The error as an object for `--json`."""
+        pairs = {
+            "error": type(self).__name__,
+            "message": str(self),
+            "tensor": self.tensor,
+            "file": self.file,
+            "needed": self.needed,
+            "found": self.found,
+            "hint": self.hint,
+        }
+        return {key: printable(value) for key, value in pairs.items() if value is not None}
+
+
+class UsageError(AlignError, ValueError):
+    """An option or argument has a value that it cannot have."""
+
+
+class PolicyError(UsageError):
+    """A field of a policy has a value that it cannot have."""
+
+    def __init__(self, option: str, value: object, needed: str) -> None:
+        super().__init__(f"{option} cannot be {value!r}", needed=needed)
+
+
+class SizeError(UsageError):
+    """A text is not a size."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(
+            f"{text!r} is not a size", needed="a whole number of bytes, such as 4096, 64KiB or 2GB"
+        )
+
+
+class SpanError(UsageError):
+    """A range of a file has a negative offset or length."""
+
+    def __init__(self, file: str, offset: int, length: int) -> None:
+        super().__init__(
+            "a range of bytes starts at 0 or later and is not negative",
+            file=file,
+            found=f"offset {offset}, length {length}",
+        )
+
+
+class ModelError(AlignError):
+    """The model is missing, broken, or refused for what it holds."""
+
+
+class ModelNotFoundError(ModelError):
+    """There is no such model file, or it cannot be read."""
+
+
+class BrokenModelError(ModelError):
+    """The file is not an ONNX model, or its wire format is damaged."""
+
+
+class TensorError(ModelError):
+    """A tensor contradicts itself: its dtype, shape and bytes do not fit."""
+
+
+class ExternalDataError(ModelError):
+    """A tensor's external data entries cannot be followed."""
+
+
+class UnsafeDataFileError(ExternalDataError):
+    """A location leaves the model's folder, or is not a plain file that is safe to read."""
+
+
+class ShortSourceError(ExternalDataError):
+    """A data file ends before the range that a tensor needs."""
+
+    def __init__(self, tensor: str, file: Path | str, offset: int, length: int, size: int) -> None:
+        super().__init__(
+            f"the data file ends {offset + length - size:,} bytes too early",
+            tensor=tensor,
+            file=file,
+            needed=f"bytes {offset:,} to {offset + length:,}",
+            found=f"a file of {size:,} bytes",
+            hint="Is the file a Git LFS pointer, or was its download cut short?",
+        )
+
+
+class SourceChangedError(ModelError):
+    """A source file was changed or replaced while it was read."""
+
+
+class DestinationError(ModelError):
+    """The destination is refused."""
+
+
+class DestinationIsSourceError(DestinationError):
+    """The destination is the source, or its data is the source's, under some spelling."""
+
+
+class DestinationExistsError(DestinationError):
+    """Something exists where the result would go."""
+
+
+class DataFileSharedError(DestinationError):
+    """A data file that would be replaced or removed belongs to another model too."""
+
+
+class PlanError(AlignError):
+    """A plan breaks a rule of the layout. This is a defect of the planner, never of the model."""
+
+
+class VerifyError(ModelError):
+    """What was written is not what was asked."""
+
+
+class WriteError(AlignError):
+    """Writing failed: permission, a read-only folder, an input/output error."""
+
+    @classmethod
+    def of(cls, error: OSError, file: Path | str, *, doing: str = "writing") -> WriteError:
+        """Name the file and the step of an operating system error."""
+        reason = error.strerror or str(error)
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            hint = "Choose a folder that you may write to."
+        elif error.errno == errno.EFBIG:
+            hint = "The file system or `ulimit -f` limits a file's size: shard the data files."
+        else:
+            hint = None
+        return WriteError(f"{doing} failed: {reason}", file=file, hint=hint)
+
+
+class DiskFullError(WriteError):
+    """The file system has no room for the result, or the user's quota has not."""
+
+    def __init__(self, file: Path | str, needed: int, error: OSError) -> None:
+        super().__init__(
+            f"no room: {error.strerror or os.strerror(errno.ENOSPC)}",
+            file=file,
+            needed=f"{needed:,} bytes",
+            found=_free(file),
+            hint="Free some space, or write to another disk.",
+        )
+
+
+def _free(file: Path | str) -> str | None:
+    try:
+        found = os.statvfs(Path(file).parent)
+    except (OSError, AttributeError):
+        return None
+    return f"{found.f_bavail * found.f_frsize:,} bytes free"

@@ -1,0 +1,1 @@
+"""Where each tensor will lie: arithmetic on values, nothing else."""

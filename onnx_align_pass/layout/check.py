@@ -1,0 +1,72 @@
+"""Prove a plan: the rules of the layout derived again, by other means than the planner's."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from onnx_align_pass.errors import PlanError
+from onnx_align_pass.layout.plan import LayoutPlan, Placement
+from onnx_align_pass.policy import LayoutPolicy
+
+__all__ = ["check_plan", "violations"]
+
+
+def check_plan(plan: LayoutPlan, layout: LayoutPolicy) -> LayoutPlan:
+    """Return the plan if it keeps every rule.
+
+    Raises:
+        PlanError: It does not: a defect of the planner, found before anything is written.
+    """
+    for tensor, problem in violations(plan, layout):
+        raise PlanError(problem, tensor=tensor, hint="This is a bug; please report it.")
+    return plan
+
+
+def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, str]]:
+    """List what breaks a rule: (tensor, problem)."""
+    sizes = {file.name: file.size for file in plan.files}
+    if len(sizes) != len(plan.files):
+        yield "", "two data files have one name"
+    by_file: dict[str, list[Placement]] = defaultdict(list)
+    for one in plan.placements:
+        by_file[one.file].append(one)
+        problem = _alone(one, sizes, layout)
+        if problem:
+            yield one.request.facts.slot.name, problem
+    for file, placements in by_file.items():
+        yield from _together(placements)
+        limit = layout.max_shard_size_bytes
+        ranges = {(one.offset, one.length) for one in placements}
+        if limit is not None and sizes.get(file, 0) > limit and len(ranges) > 1:
+            yield "", f"{file} is larger than {limit:,} bytes and holds more than one tensor"
+
+
+def _alone(one: Placement, sizes: dict[str, int], layout: LayoutPolicy) -> str | None:
+    facts = one.request.facts
+    wanted = layout.alignment_of(facts.nbytes, facts.element_bytes, one.request.decision.alignment)
+    if one.file not in sizes:
+        return f"it lies in {one.file}, which is not planned"
+    if one.offset % wanted or one.offset % one.alignment:
+        return f"offset {one.offset} is not a multiple of {wanted}"
+    if one.length != facts.nbytes:
+        return f"length {one.length} is not its {facts.nbytes} bytes"
+    if one.offset < 0 or one.offset + one.length > sizes[one.file]:
+        return f"bytes {one.offset} to {one.offset + one.length} are not in {one.file}"
+    return None
+
+
+def _together(placements: list[Placement]) -> Iterator[tuple[str, str]]:
+    """No two ranges of a file share a byte, unless they are one range, tied."""
+    ends_at, last = 0, ""
+    seen: dict[tuple[int, int], str] = {}
+    for one in sorted(placements, key=lambda p: (p.offset, p.length, p.tied_to is not None)):
+        slot = one.request.facts.slot
+        if one.tied_to is not None:
+            if (one.offset, one.length) not in seen:
+                yield slot.name, "it is tied to a range that nothing writes"
+            continue
+        if one.offset < ends_at:
+            yield slot.name, f"it overlaps {last}"
+        seen[one.offset, one.length] = slot.place
+        ends_at, last = one.offset + one.length, slot.name

@@ -1,0 +1,68 @@
+"""The plan: for each tensor, the bytes that it will have. A frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from onnx_align_pass.tensors import TensorRequest
+
+__all__ = ["LayoutPlan", "Placement", "PlannedFile"]
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The range that one tensor will have in a data file. All numbers are bytes."""
+
+    request: TensorRequest
+    file: str
+    """Name of the data file, relative to the model's folder."""
+    offset: int
+    length: int
+    alignment: int
+    padding: int
+    """Bytes of the gap before it."""
+    tied_to: str | None = None
+    """Place of the tensor that this one shares its range with."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """One data file of the result."""
+
+    name: str
+    size: int
+    """Bytes, with the padding at its end where the policy asks for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPlan:
+    """What a run will do, before it does anything."""
+
+    files: tuple[PlannedFile, ...]
+    placements: tuple[Placement, ...]
+    """External tensors, in declaration order."""
+    inline: tuple[TensorRequest, ...]
+    """Tensors that are inline in the result, in declaration order."""
+    notes: tuple[str, ...] = ()
+    """What a person should know of the source: derived lengths, dropped keys, hazards."""
+
+    @property
+    def written(self) -> Iterator[Placement]:
+        """Placements whose bytes are written: a tied one shares another's."""
+        return (one for one in self.placements if one.tied_to is None)
+
+    @property
+    def tensor_bytes(self) -> int:
+        """Bytes of tensors in the data files, each range once."""
+        return sum(one.length for one in self.written)
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all data files."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def padding_bytes(self) -> int:
+        """Bytes of the data files that belong to no tensor."""
+        return self.total_bytes - self.tensor_bytes

@@ -1,0 +1,236 @@
+"""Where a tensor's bytes lie, as the model says it, checked against dtype and shape.
+
+Strings only: whether a data file exists, and how long it is, is asked of the descriptor that is
+copied from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import onnx
+
+from onnx_align_pass.errors import (
+    ExternalDataError,
+    TensorError,
+    UnsafeDataFileError,
+)
+from onnx_align_pass.model.decode import DecodedTensor
+from onnx_align_pass.model.schema import ELEMENT_BITS, TYPED_FIELDS, dtype_name
+from onnx_align_pass.model.skeleton import Skeleton
+from onnx_align_pass.model.walk import walk
+from onnx_align_pass.spans import FileSpan, MemoryBytes, Source
+from onnx_align_pass.tensors import Residence, Slot, TensorFacts
+
+__all__ = ["Located", "data_file_names", "facts_of", "locate"]
+
+_EXTERNAL: Final = onnx.TensorProto.EXTERNAL
+_TYPED_NAMES: Final = tuple(TYPED_FIELDS.values())
+_MAX_BYTES: Final = 2**63 - 1
+LENGTH_DERIVED: Final = "no length: taken from element type and shape"
+STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
+UNKNOWN_KEY: Final = "an external data key that describes the old file: dropped"
+_BAD_HINT: Final = "The model is damaged; export it again."
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A tensor's bytes, and what the entries that named them had to say."""
+
+    source: Source | None
+    origin: str
+    """For people: `inline`, `float_data`, `model.data @ 4096`."""
+    home: str | None = None
+    """The data file's name, relative to the model's folder; None when inline."""
+    notes: tuple[str, ...] = ()
+
+
+def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
+    """Return what a storage decision may depend on.
+
+    Raises:
+        TensorError: A dimension is negative, or the size does not fit 63 bits.
+    """
+    shape = tuple(tensor.dims)
+    bits = ELEMENT_BITS.get(tensor.data_type, 0)
+    count = 1
+    for dim in shape:
+        if dim < 0:
+            raise TensorError(
+                f"dimension {dim} is negative", tensor=slot.name, file=file, hint=_BAD_HINT
+            )
+        count *= dim
+    nbytes = (count * bits + 7) // 8
+    if nbytes > _MAX_BYTES:
+        raise TensorError(
+            "its shape multiplies to more bytes than a file can hold",
+            tensor=slot.name,
+            file=file,
+            found=f"shape {list(shape)}",
+            hint=_BAD_HINT,
+        )
+    external = tensor.data_location == _EXTERNAL
+    residence = Residence.EXTERNAL if external else Residence.INLINE
+    return TensorFacts(slot, dtype_name(tensor.data_type), shape, nbytes, bits, residence)
+
+
+def locate(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
+    """Find a tensor's bytes, and check that as many are named as dtype and shape need.
+
+    Raises:
+        TensorError: Dtype, shape and the bytes' number contradict each other, or the bytes are
+            named twice.
+        ExternalDataError: The entries of an external tensor cannot be followed.
+    """
+    if facts.residence is Residence.EXTERNAL:
+        return _external(facts, tensor, skeleton)
+    return _inline(facts, tensor, skeleton)
+
+
+def _inline(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
+    cut = skeleton.cut_of(tensor)
+    filled = _typed(tensor)
+    if len(filled) + tensor.HasField("raw_data") > 1:
+        raise _twice(facts, skeleton, [*filled, cut.field_name if cut else "raw_data"])
+    if cut is not None and cut.payload is not None:
+        source: Source = cut.payload
+        origin = "inline" if cut.field_name == "raw_data" else cut.field_name
+    elif cut is not None:
+        return Located(_decoded(facts, tensor, cut.fields, cut.field_name), cut.field_name)
+    elif filled:
+        return Located(_decoded(facts, tensor, (tensor.SerializeToString(),), filled[0]), filled[0])
+    else:
+        source, origin = MemoryBytes(tensor.raw_data), "inline"
+    if source.length != facts.nbytes:
+        raise _mismatch(facts, skeleton.path, f"{source.length:,} inline bytes")
+    return Located(source, origin)
+
+
+def _decoded(
+    facts: TensorFacts, tensor: onnx.TensorProto, fields: tuple[FileSpan | bytes, ...], name: str
+) -> DecodedTensor:
+    return DecodedTensor(facts.slot.name, fields, name, tensor.data_type, facts.shape, facts.nbytes)
+
+
+def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
+    filled = _typed(tensor)
+    if tensor.raw_data or filled:
+        raise _twice(
+            facts, skeleton, ["external data", *filled, *["raw_data"][: len(tensor.raw_data)]]
+        )
+    if facts.element_bits == 0:
+        raise TensorError(
+            f"external data of type {facts.dtype} cannot be sized",
+            tensor=facts.slot.name,
+            file=skeleton.path,
+            hint="Strings must be inline; an element type that onnx does not know needs a newer onnx.",
+        )
+    entries = _entries(facts, tensor, skeleton)
+    home = _location(facts, entries.pop("location", None), skeleton.path)
+    notes = []
+    offset = _number(facts, entries.pop("offset", "0"), "offset", skeleton.path)
+    length = _number(facts, entries.pop("length", "0"), "length", skeleton.path)
+    if length == 0 and facts.nbytes:
+        length = facts.nbytes
+        notes.append(LENGTH_DERIVED)
+    if length != facts.nbytes:
+        raise _mismatch(facts, skeleton.path, f"length {length:,}")
+    if offset + length > _MAX_BYTES:
+        raise _bad_entry(facts, skeleton.path, "offset + length is past what a file can hold", None)
+    notes += [STALE_CHECKSUM if key == "checksum" else UNKNOWN_KEY for key in entries]
+    span = FileSpan(skeleton.data_path(home), offset, length)
+    return Located(span, f"{home} @ {offset}", home, tuple(notes))
+
+
+def _typed(tensor: onnx.TensorProto) -> list[str]:
+    # A repeated field's `len` costs a wrapper; only tensors with such a field pay for five.
+    return [field for field in _TYPED_NAMES if len(getattr(tensor, field))]
+
+
+def _entries(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> dict[str, str]:
+    entries: dict[str, str] = {}
+    for entry in tensor.external_data:
+        key, value = entry.key, entry.value
+        if not isinstance(key, str) or not isinstance(value, str):
+            raise _bad_entry(facts, skeleton.path, "an entry is not UTF-8", f"{key!r}: {value!r}")
+        if entries.setdefault(key, value) != value:
+            raise _bad_entry(
+                facts,
+                skeleton.path,
+                f"it has two entries {key!r}",
+                f"{entries[key]!r} and {value!r}",
+            )
+    return entries
+
+
+def _number(facts: TensorFacts, text: str, key: str, file: Path) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) < 40):
+        raise _bad_entry(facts, file, f"its {key} is not a number of bytes", repr(text))
+    return int(text)
+
+
+def _location(facts: TensorFacts, location: str | None, file: Path) -> str:
+    if not location:
+        raise _bad_entry(facts, file, "it is external but names no location", None)
+    parts = location.split("/")
+    if (
+        location.startswith("/")
+        or ".." in parts
+        or "\\" in location
+        or "\0" in location
+        or (len(location) > 1 and location[1] == ":")
+    ):
+        raise UnsafeDataFileError(
+            "its location is not a relative path inside the model's folder",
+            tensor=facts.slot.name,
+            file=file,
+            found=repr(location),
+            hint="Move the data file beside the model, and export or repair its location.",
+        )
+    home = "/".join(part for part in parts if part not in ("", "."))
+    if not home:
+        raise _bad_entry(facts, file, "its location names no file", repr(location))
+    return home
+
+
+def _twice(facts: TensorFacts, skeleton: Skeleton, found: list[str]) -> TensorError:
+    return TensorError(
+        "its bytes are given twice",
+        tensor=facts.slot.name,
+        file=skeleton.path,
+        found=" and ".join(found),
+        hint="A tensor has exactly one of them; export the model again.",
+    )
+
+
+def _mismatch(facts: TensorFacts, file: Path, found: str) -> TensorError:
+    return TensorError(
+        "its bytes contradict its element type and shape",
+        tensor=facts.slot.name,
+        file=file,
+        needed=f"{facts.nbytes:,} bytes for {facts.dtype} {list(facts.shape)}",
+        found=found,
+        hint=_BAD_HINT,
+    )
+
+
+def _bad_entry(
+    facts: TensorFacts, file: Path, problem: str, found: str | None
+) -> ExternalDataError:
+    return ExternalDataError(
+        problem, tensor=facts.slot.name, file=file, found=found, hint=_BAD_HINT
+    )
+
+
+def data_file_names(skeleton: Skeleton) -> frozenset[str]:
+    """Names of the data files that a model points at, as far as they are names at all."""
+    locations = {
+        entry.value
+        for _, tensor in walk(skeleton.proto)
+        if tensor.data_location == _EXTERNAL
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
+    return frozenset(one for one in locations if isinstance(one, str) and "\0" not in one)

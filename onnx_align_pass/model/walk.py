@@ -1,0 +1,107 @@
+"""Every TensorProto of a model, wherever it hangs, in declaration order.
+
+Main graph first (initializers, sparse initializers, then the nodes with their subgraphs), then
+functions, then training graphs. Tensors are keyed by their place: the wrappers that protobuf hands
+out are recycled, so an `id()` means nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import onnx
+
+from onnx_align_pass.tensors import Slot, SlotKind
+
+__all__ = ["walk"]
+
+Found = tuple[Slot, onnx.TensorProto]
+
+_TENSOR = onnx.AttributeProto.TENSOR
+_WITH_TENSORS = frozenset(
+    {
+        onnx.AttributeProto.UNDEFINED,  # the type field may be absent; what is set counts
+        onnx.AttributeProto.TENSOR,
+        onnx.AttributeProto.TENSORS,
+        onnx.AttributeProto.GRAPH,
+        onnx.AttributeProto.GRAPHS,
+        onnx.AttributeProto.SPARSE_TENSOR,
+        onnx.AttributeProto.SPARSE_TENSORS,
+    }
+)
+
+
+def walk(model: onnx.ModelProto) -> Iterator[Found]:
+    """List every tensor of a model with its slot."""
+    yield from _graph(model.graph, "graph", SlotKind.INITIALIZER)
+    for index, function in enumerate(model.functions):
+        place = f"functions[{index}]"
+        yield from _attributes(
+            function.attribute_proto, f"{place}.attribute_proto", function.name, SlotKind.ATTRIBUTE
+        )
+        yield from _nodes(function.node, place, SlotKind.INITIALIZER)
+    for index, training in enumerate(model.training_info):
+        place = f"training_info[{index}]"
+        yield from _graph(training.initialization, f"{place}.initialization", SlotKind.TRAINING)
+        yield from _graph(training.algorithm, f"{place}.algorithm", SlotKind.TRAINING)
+
+
+def _graph(graph: onnx.GraphProto, place: str, kind: SlotKind) -> Iterator[Found]:
+    prefix = f"{place}.initializer["
+    for index, tensor in enumerate(graph.initializer):
+        where = f"{prefix}{index}]"
+        yield Slot(where, tensor.name or where, kind), tensor
+    for index, sparse in enumerate(graph.sparse_initializer):
+        yield from _sparse(sparse, f"{place}.sparse_initializer[{index}]", "", kind)
+    yield from _nodes(graph.node, place, kind)
+
+
+def _nodes(nodes: Iterable[onnx.NodeProto], place: str, kind: SlotKind) -> Iterator[Found]:
+    for index, node in enumerate(nodes):
+        if node.attribute:
+            yield from _attributes(
+                node.attribute, f"{place}.node[{index}].attribute", _node_name(node), kind
+            )
+
+
+def _node_name(node: onnx.NodeProto) -> str:
+    """The name by which a person finds a node: a Constant is known by what it makes."""
+    if node.op_type == "Constant" and node.output:
+        return node.output[0]
+    return node.name or (node.output[0] if node.output else "")
+
+
+def _attributes(
+    attributes: Iterable[onnx.AttributeProto], place: str, owner: str, kind: SlotKind
+) -> Iterator[Found]:
+    own = SlotKind.TRAINING if kind is SlotKind.TRAINING else SlotKind.ATTRIBUTE
+    for index, attribute in enumerate(attributes):
+        # Most attributes are numbers: one look at the type spares seven at the fields.
+        if attribute.type not in _WITH_TENSORS:
+            continue
+        where = f"{place}[{index}]"
+        name = f"{owner}.{attribute.name}" if owner else where
+        if attribute.HasField("t"):
+            yield Slot(f"{where}.t", attribute.t.name or name, own), attribute.t
+        for at, tensor in enumerate(attribute.tensors):
+            yield Slot(f"{where}.tensors[{at}]", tensor.name or f"{name}[{at}]", own), tensor
+        if attribute.HasField("sparse_tensor"):
+            yield from _sparse(attribute.sparse_tensor, f"{where}.sparse_tensor", name, kind)
+        for at, sparse in enumerate(attribute.sparse_tensors):
+            yield from _sparse(sparse, f"{where}.sparse_tensors[{at}]", f"{name}[{at}]", kind)
+        if attribute.HasField("g"):
+            yield from _graph(attribute.g, f"{where}.g", kind)
+        for at, graph in enumerate(attribute.graphs):
+            yield from _graph(graph, f"{where}.graphs[{at}]", kind)
+
+
+def _sparse(
+    sparse: onnx.SparseTensorProto, place: str, name: str, kind: SlotKind
+) -> Iterator[Found]:
+    own = SlotKind.TRAINING if kind is SlotKind.TRAINING else SlotKind.SPARSE
+    for part in ("values", "indices"):
+        if sparse.HasField(part):
+            tensor: onnx.TensorProto = getattr(sparse, part)
+            where = f"{place}.{part}"
+            called = tensor.name or (f"{name}.{part}" if name else where)
+            yield Slot(where, called, own), tensor

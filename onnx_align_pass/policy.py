@@ -1,0 +1,206 @@
+"""Which tensors are external, and how they lie in their files: the knobs, each said once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
+
+from onnx_align_pass.errors import PolicyError
+from onnx_align_pass.tensors import Residence, SlotKind, TensorFacts
+
+__all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
+
+Predicate: TypeAlias = Callable[[TensorFacts], bool]
+
+SHAPE_INPUT_MAX_BYTES = 1024
+"""Tensors of rank 0 or 1 up to this size feed shapes (Reshape, Split, Slice, Resize, Range ...).
+
+onnxruntime, shape inference and onnx's full checker fail when such an input is external.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class StorageDecision:
+    """Where one tensor's bytes shall be."""
+
+    external: bool
+    reason: str
+    """Why, in a few words: shown by `plan`."""
+    alignment: int | None = None
+    """Bytes; overrides the layout's alignment for this tensor."""
+    group: str | None = None
+    """Name of the data file that this tensor goes into, in place of the default one."""
+
+
+_EMPTY = StorageDecision(False, "empty")
+_STRING = StorageDecision(False, "strings are inline by the specification")
+_UNKNOWN = StorageDecision(False, "element type of unknown size")
+_SHAPE = StorageDecision(False, "rank 0 or 1 and at most 1 KiB: may feed a shape")
+_SMALL = StorageDecision(False, "below the size threshold")
+_LARGE = StorageDecision(True, "at or above the size threshold")
+_KEEP = {
+    Residence.INLINE: StorageDecision(False, "kept inline"),
+    Residence.EXTERNAL: StorageDecision(True, "kept external"),
+}
+_FORCED_IN = StorageDecision(False, "asked to be inline")
+_FORCED_OUT = StorageDecision(True, "asked to be external")
+
+
+@dataclass(frozen=True, slots=True)
+class StoragePolicy:
+    """Which tensors are external data, and which are inline in the model file.
+
+    Raises:
+        PolicyError: A size is negative, or a pattern is not a regular expression.
+    """
+
+    size_threshold_bytes: int | None = 1024
+    """Tensors of at least this many bytes are external, smaller ones inline, whatever they were.
+
+    None keeps each tensor where it is.
+    """
+    convert_attribute: bool = True
+    """Whether attribute tensors (Constant, also in subgraphs and functions) count too."""
+    external: tuple[str, ...] = ()
+    """Regular expressions; a tensor whose whole name matches is external, whatever its size."""
+    inline: tuple[str, ...] = ()
+    """Regular expressions; a tensor whose whole name matches is inline. Wins over `external`."""
+    external_if: Predicate | None = field(default=None, compare=False)
+    """A tensor for which this is true is external."""
+    inline_if: Predicate | None = field(default=None, compare=False)
+    """A tensor for which this is true is inline. Wins over `external_if`."""
+
+    def __post_init__(self) -> None:
+        size = self.size_threshold_bytes
+        if size is not None and size < 0:
+            raise PolicyError("size_threshold_bytes", size, "a number of bytes, 0 or more")
+        for pattern in (*self.external, *self.inline):
+            try:
+                re.compile(pattern)
+            except re.error as error:
+                raise PolicyError(
+                    "name pattern", pattern, f"a regular expression ({error})"
+                ) from None
+
+    def decide(self, facts: TensorFacts) -> StorageDecision:
+        """Decide where a tensor's bytes shall be, and say why."""
+        fixed = _fixed(facts)
+        if fixed is not None:
+            return fixed
+        forced = self._forced(facts)
+        if forced is not None:
+            return forced
+        kind = facts.slot.kind
+        if self.size_threshold_bytes is None or kind in (SlotKind.SPARSE, SlotKind.TRAINING):
+            return _KEEP[facts.residence]
+        if kind is SlotKind.ATTRIBUTE and not self.convert_attribute:
+            return _KEEP[facts.residence]
+        if facts.nbytes < self.size_threshold_bytes:
+            return _SMALL
+        if len(facts.shape) <= 1 and facts.nbytes <= SHAPE_INPUT_MAX_BYTES:
+            return _SHAPE
+        return _LARGE
+
+    def _forced(self, facts: TensorFacts) -> StorageDecision | None:
+        name = facts.slot.name
+        if any(re.fullmatch(pattern, name) for pattern in self.inline):
+            return _FORCED_IN
+        if self.inline_if is not None and self.inline_if(facts):
+            return _FORCED_IN
+        if any(re.fullmatch(pattern, name) for pattern in self.external):
+            return _FORCED_OUT
+        if self.external_if is not None and self.external_if(facts):
+            return _FORCED_OUT
+        return None
+
+
+def _fixed(facts: TensorFacts) -> StorageDecision | None:
+    """Decisions that no policy changes."""
+    if facts.dtype == "STRING":
+        return _STRING
+    if facts.element_bits == 0:
+        return _UNKNOWN
+    if facts.nbytes == 0:
+        return _EMPTY
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutPolicy:
+    """How external tensors lie in their data files. All sizes are bytes.
+
+    Raises:
+        PolicyError: An alignment is not a power of two, a size is out of range, or a name template
+            is not a plain relative name.
+    """
+
+    alignment: int = 4096
+    """Every tensor starts at a multiple of this; a power of two."""
+    align_threshold: int = 0
+    """Tensors smaller than this get `small_alignment` in place of `alignment`."""
+    small_alignment: int = 64
+    """Alignment of the tensors below `align_threshold`; never above `alignment`."""
+    element_floor: bool = False
+    """Raise an alignment to the element's size, so that packed tensors have safe pointers.
+
+    Always on for tensors below `align_threshold`.
+    """
+    pad: Literal["none", "file", "tensor"] = "none"
+    """What is rounded up to the alignment: nothing, each file's end, or each tensor's end."""
+    max_shard_size_bytes: int | None = None
+    """A new data file is begun rather than grow one past this; None: no limit."""
+    data_name: str | None = None
+    """Name of the data file, relative to the model's folder; None: the model's name + `.data`.
+
+    `{model}` is the model file's name, `{stem}` that name without `.onnx`.
+    """
+
+    def __post_init__(self) -> None:
+        _power_of_two("alignment", self.alignment)
+        _power_of_two("small_alignment", self.small_alignment)
+        if self.align_threshold < 0:
+            raise PolicyError(
+                "align_threshold", self.align_threshold, "a number of bytes, 0 or more"
+            )
+        if self.max_shard_size_bytes is not None and self.max_shard_size_bytes <= 0:
+            raise PolicyError(
+                "max_shard_size_bytes", self.max_shard_size_bytes, "more than 0 bytes"
+            )
+        if self.pad not in ("none", "file", "tensor"):
+            raise PolicyError("pad", self.pad, "one of none, file, tensor")
+        if self.data_name is not None:
+            _plain_name(self.data_name)
+
+    def alignment_of(self, nbytes: int, element_bytes: int, override: int | None) -> int:
+        """Alignment of one tensor, in bytes."""
+        if override is not None:
+            return override
+        # Elements of 6 bits, or of complex numbers, round up to the next power of two.
+        floor = 1 << (element_bytes - 1).bit_length()
+        if nbytes < self.align_threshold:
+            return max(min(self.small_alignment, self.alignment), floor)
+        return max(self.alignment, floor) if self.element_floor else self.alignment
+
+
+def _power_of_two(option: str, value: int) -> None:
+    if not isinstance(value, int) or value <= 0 or value & (value - 1):
+        raise PolicyError(option, value, "a power of two, such as 64, 4096 or 65536")
+
+
+def _plain_name(name: str) -> None:
+    parts = name.split("/")
+    bad = (
+        any(part in ("", ".") for part in parts)
+        or ".." in name
+        or "\\" in name
+        or not name.isprintable()
+        or (len(name) > 1 and name[1] == ":")
+    )
+    if bad:
+        raise PolicyError(
+            "data file name",
+            name,
+            "a relative path inside the model's folder, with / and without ..",
+        )

@@ -1,0 +1,115 @@
+"""From a model file to a proven plan: everything a run knows before it writes. Reads only."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from onnx_align_pass.errors import ModelNotFoundError
+from onnx_align_pass.layout.check import check_plan
+from onnx_align_pass.layout.plan import LayoutPlan
+from onnx_align_pass.layout.planner import make_plan
+from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
+from onnx_align_pass.model.sources import Located, facts_of, locate
+from onnx_align_pass.model.walk import walk
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.tensors import Residence, TensorRequest
+from onnx_align_pass.transfer.open_source import SourceFiles
+
+__all__ = ["Prepared", "open_sources", "prepare"]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A model that was read, with the plan for it."""
+
+    skeleton: Skeleton
+    tensors: dict[str, onnx.TensorProto]
+    """The skeleton's tensors by `Slot.place`."""
+    requests: tuple[TensorRequest, ...]
+    plan: LayoutPlan
+
+    @property
+    def homes(self) -> frozenset[str]:
+        """Data files that the model points at, relative to its folder."""
+        return frozenset(one.home for one in self.requests if one.home is not None)
+
+
+@contextmanager
+def open_sources(source: Path) -> Iterator[SourceFiles]:
+    """Open the files of a model: its own, and those that it may name.
+
+    Raises:
+        ModelNotFoundError: There is no such model, or it is not a file.
+    """
+    try:
+        found = source.stat()
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise ModelNotFoundError(f"the model cannot be read: {reason}", file=source) from None
+    if not stat.S_ISREG(found.st_mode):
+        raise ModelNotFoundError(
+            "the model is not a regular file", file=source, found=stat.filemode(found.st_mode)
+        )
+    roots = (source.parent, Path(os.path.realpath(source)).parent)
+    with SourceFiles(roots=roots, owner_uid=found.st_uid) as files:
+        files.trust(source)
+        # Its identity is noted before it is read, so that a change since is found out.
+        files.size(source)
+        yield files
+
+
+def prepare(
+    source: Path,
+    files: SourceFiles,
+    storage: StoragePolicy,
+    layout: LayoutPolicy,
+    *,
+    model_name: str,
+    in_place: bool,
+) -> Prepared:
+    """Read a model, decide for each tensor, make the plan and prove it.
+
+    Raises:
+        ModelError: The model is broken, or names bytes that cannot be read.
+        PlanError: A defect of the planner.
+    """
+    skeleton = read_skeleton(source)
+    tensors: dict[str, onnx.TensorProto] = {}
+    requests: list[TensorRequest] = []
+    notes: Counter[str] = Counter()
+    for slot, tensor in walk(skeleton.proto):
+        facts = facts_of(slot, tensor, source)
+        decision = storage.decide(facts)
+        external = facts.residence is Residence.EXTERNAL
+        located = _INLINE
+        if decision.external or (external and (facts.nbytes or not facts.element_bits)):
+            located = locate(facts, tensor, skeleton)
+            if isinstance(located.source, FileSpan):
+                files.check(located.source, slot.name)
+            notes.update(located.notes)
+        if decision.external or external:
+            tensors[slot.place] = tensor
+        requests.append(
+            TensorRequest(facts, located.source, located.origin, decision, located.home)
+        )
+    keep_homes = in_place and layout.data_name is None and layout.max_shard_size_bytes is None
+    plan = make_plan(
+        requests,
+        layout,
+        model_name=model_name,
+        keep_homes=keep_homes,
+        notes=[*(f"{count} tensors have {note}" for note, count in notes.items()), *files.notes],
+    )
+    return Prepared(skeleton, tensors, tuple(requests), check_plan(plan, layout))
+
+
+_INLINE = Located(None, "inline")

@@ -1,0 +1,117 @@
+"""One model from file to file: the one place that knows the order of the steps."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnx_align_pass.destination import Destination, Replacement
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.prepare import Prepared, open_sources, prepare
+from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.references import References
+from onnx_align_pass.report import DataFile, ModelAlignment
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.tensors import Residence
+from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
+from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.recover import recover_folder
+from onnx_align_pass.write import Written, write
+
+__all__ = ["Options", "repack"]
+
+NO_REPLACEMENT = Replacement(None, {}, {}, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run was asked for; see `align_file`."""
+
+    storage: StoragePolicy = field(default_factory=StoragePolicy)
+    layout: LayoutPolicy = field(default_factory=LayoutPolicy)
+    progress: Progress = SILENT
+    verify: bool = False
+    overwrite: bool = False
+    durable: bool = True
+    chunk_size: int = CHUNK_BYTES
+    """Most bytes that one transfer moves."""
+
+
+def repack(
+    source: Path, target: Path | None, options: Options, references: References
+) -> ModelAlignment:
+    """Read, plan, prove, stage and publish one model.
+
+    Args:
+        source: The model.
+        target: The new model or its folder; None: in place.
+        options: What was asked for.
+        references: What is known of the models in the folder; shared by the models of one run.
+
+    Raises:
+        ModelError: The model or the destination is refused; the destination is as it was.
+        WriteError: Writing failed; the destination is as it was.
+    """
+    started = time.perf_counter()
+    destination = Destination.of(source, target, overwrite=options.overwrite)
+    leftovers = recover_folder(destination.folder, destination.model.name)
+    with Ladder(chunk_size=options.chunk_size) as ladder, open_sources(source) as files:
+        prepared = prepare(
+            source,
+            files,
+            options.storage,
+            options.layout,
+            model_name=destination.model.name,
+            in_place=destination.in_place,
+        )
+        if destination.in_place and _lies_as_planned(prepared, files):
+            replacement, written = NO_REPLACEMENT, None
+        else:
+            replacement = destination.examine(prepared, references)
+            written = write(
+                prepared,
+                destination,
+                replacement,
+                files=files,
+                ladder=ladder,
+                progress=options.progress,
+                durable=options.durable,
+                verify=options.verify,
+            )
+            references.forget(destination.model)
+    plan = prepared.plan
+    return ModelAlignment(
+        source=source,
+        destination=destination.model,
+        data_files=tuple(DataFile(file.name, file.size) for file in plan.files),
+        external_tensors=len(plan.placements),
+        inline_tensors=len(plan.inline),
+        tensor_bytes=plan.tensor_bytes,
+        padding_bytes=plan.padding_bytes,
+        model_bytes=written.model_bytes if written else prepared.skeleton.size,
+        unchanged=written is None,
+        removed=tuple(replacement.superseded),
+        verified=written is not None and options.verify,
+        moved=written.moved if written else {},
+        notes=(
+            *plan.notes,
+            *replacement.notes,
+            *(f"{one.path.name}: {one.outcome}: {one.reason}" for one in leftovers),
+        ),
+        seconds=time.perf_counter() - started,
+    )
+
+
+def _lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:
+    """Whether a model in place is already what the plan would make of it."""
+    plan = prepared.plan
+    if any(one.facts.residence is Residence.EXTERNAL for one in plan.inline):
+        return False
+    if any("dropped" in note for note in plan.notes):
+        return False
+    data_path = prepared.skeleton.data_path
+    return all(
+        one.request.source == FileSpan(data_path(one.file), one.offset, one.length)
+        for one in plan.placements
+    ) and all(files.size(data_path(file.name)) == file.size for file in plan.files)

@@ -1,0 +1,75 @@
+"""A tensor's place in a model, what is known of it, and what is asked for it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from onnx_align_pass.policy import StorageDecision
+    from onnx_align_pass.spans import Source
+
+__all__ = ["Residence", "Slot", "SlotKind", "TensorFacts", "TensorRequest"]
+
+
+class SlotKind(Enum):
+    """What a tensor hangs on."""
+
+    INITIALIZER = "initializer"
+    ATTRIBUTE = "attribute"
+    SPARSE = "sparse"
+    TRAINING = "training"
+
+
+class Residence(Enum):
+    """Where a tensor's bytes are now."""
+
+    INLINE = "inline"
+    EXTERNAL = "external"
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Where a tensor hangs in the model."""
+
+    place: str
+    """Its position, unique in the model: `graph.node[3].attribute[0].t`."""
+    name: str
+    """The name by which a person finds it; the place where it has none."""
+    kind: SlotKind
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFacts:
+    """What a storage decision may depend on."""
+
+    slot: Slot
+    dtype: str
+    """The field's name of the element type, such as `FLOAT16`."""
+    shape: tuple[int, ...]
+    nbytes: int
+    """Bytes of the tensor, from dtype and shape; packed types rounded up."""
+    element_bits: int
+    """Bits of one element; 0 where elements have no fixed size (strings) or an unknown one."""
+    residence: Residence
+
+    @property
+    def element_bytes(self) -> int:
+        """Whole bytes that a pointer to an element needs to be a multiple of; at least 1."""
+        return max(1, math.ceil(self.element_bits / 8))
+
+
+@dataclass(frozen=True, slots=True)
+class TensorRequest:
+    """A tensor with its bytes and the decision where they shall be: what a plan is made from."""
+
+    facts: TensorFacts
+    source: Source | None
+    """Its bytes; None where it stays inline as it is."""
+    origin: str
+    """Where its bytes are now, for people: `inline`, `model.data @ 4096`."""
+    decision: StorageDecision
+    home: str | None = None
+    """The data file it lives in now, as the model names it; None when inline."""

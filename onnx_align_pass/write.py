@@ -1,0 +1,179 @@
+"""Carry a plan out: stage the data files and the model, read them back if asked, publish both."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx_align_pass.destination import Destination, Replacement
+from onnx_align_pass.errors import DiskFullError, ModelError, WriteError
+from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
+from onnx_align_pass.model.bind import bind, relocate
+from onnx_align_pass.model.emit import Part, emit, size_of
+from onnx_align_pass.prepare import Prepared
+from onnx_align_pass.progress import Progress
+from onnx_align_pass.spans import FileSpan, MemoryBytes
+from onnx_align_pass.transfer.commit import commit
+from onnx_align_pass.transfer.compare import compare_pieces
+from onnx_align_pass.transfer.engine import Piece, write_pieces
+from onnx_align_pass.transfer.journal import FileState, Journal
+from onnx_align_pass.transfer.ladder import Ladder
+from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
+
+__all__ = ["Written", "explained", "write"]
+
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What was published."""
+
+    model_bytes: int
+    moved: dict[str, int]
+    """Bytes by the rung that moved them."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One staged file: what goes into it, and what it replaces."""
+
+    path: Path
+    final: Path
+    pieces: Sequence[Piece]
+    size: int
+
+
+def write(
+    prepared: Prepared,
+    destination: Destination,
+    replacement: Replacement,
+    *,
+    files: SourceFiles,
+    ladder: Ladder,
+    progress: Progress,
+    durable: bool,
+    verify: bool,
+) -> Written:
+    """Stage and publish; on any failure the old pair is whole and nothing is left behind.
+
+    Raises:
+        WriteError: Writing or publishing failed.
+        ModelError: A source cannot be read, or changed meanwhile.
+    """
+    with Stage(destination.folder, destination.model.name) as stage:
+        jobs = _jobs(stage, prepared, destination, replacement)
+        needed = sum(job.size for job in jobs)
+        progress.begin(destination.model.name, needed - prepared.plan.padding_bytes)
+        for job in jobs:
+            with explained(job.final, needed):
+                _stage(stage, job, files, ladder, progress, durable=durable)
+                if verify:
+                    progress.phase("verifying")
+                    compare_pieces(job.path, job.pieces, files, ladder.buffer)
+        files.verify_unchanged()
+        progress.phase("publishing")
+        commit(stage, _journal(stage, destination, replacement), durable=durable)
+    model = next(job for job in jobs if job.path.name == MODEL)
+    return Written(model.size, dict(ladder.moved))
+
+
+def _jobs(
+    stage: Stage, prepared: Prepared, destination: Destination, replacement: Replacement
+) -> list[_Job]:
+    """Every file to stage; the model is bound and serialised here, before a byte is written."""
+    plan, folder = prepared.plan, destination.folder
+    jobs = [
+        _Job(stage.data_path(file.name), folder / file.name, pieces, file.size)
+        for file, pieces in _data_pieces(plan)
+    ]
+    placements = {one.request.facts.slot.place: one for one in plan.placements}
+    requests = {one.facts.slot.place: one for one in prepared.requests}
+    bind(prepared.skeleton, prepared.tensors, requests, placements)
+    jobs.append(_model_job(stage.path / MODEL, destination.model, emit(prepared.skeleton)))
+    if any(state is not None for state in replacement.data_before.values()):
+        moved = (prepared.tensors[place] for place in placements)
+        relocate(moved, stage.bridge_name)
+        jobs.append(_model_job(stage.path / BRIDGE, destination.model, emit(prepared.skeleton)))
+    return jobs
+
+
+def _data_pieces(plan: LayoutPlan) -> Iterator[tuple[PlannedFile, list[Piece]]]:
+    pieces: dict[str, list[Piece]] = {file.name: [] for file in plan.files}
+    for one in plan.written:
+        source = one.request.source
+        assert source is not None, "a placement has bytes"
+        pieces[one.file].append(Piece(source, one.offset, one.request.facts.slot.name))
+    return ((file, pieces[file.name]) for file in plan.files)
+
+
+def _model_job(path: Path, final: Path, parts: Sequence[Part]) -> _Job:
+    pieces: list[Piece] = []
+    offset = 0
+    for part in parts:
+        source = part if isinstance(part, FileSpan) else MemoryBytes(part)
+        pieces.append(Piece(source, offset, "the model"))
+        offset += source.length
+    return _Job(path, final, pieces, size_of(parts))
+
+
+def _stage(
+    stage: Stage,
+    job: _Job,
+    files: SourceFiles,
+    ladder: Ladder,
+    progress: Progress,
+    *,
+    durable: bool,
+) -> None:
+    fd = stage.create(job.path, _stat(job.final))
+    try:
+        write_pieces(
+            fd,
+            job.pieces,
+            job.size,
+            sources=files,
+            ladder=ladder,
+            progress=progress,
+            durable=durable,
+        )
+    finally:
+        os.close(fd)
+
+
+def _stat(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None
+
+
+def _journal(stage: Stage, destination: Destination, replacement: Replacement) -> Journal:
+    staged = (FileState.of(stage.path / name) for name in (MODEL, BRIDGE))
+    return Journal(
+        model=destination.model.name,
+        model_before=replacement.model_before,
+        data_before=replacement.data_before,
+        superseded=replacement.superseded,
+        staged_models=tuple(state for state in staged if state is not None),
+    )
+
+
+@contextmanager
+def explained(final: Path, needed: int) -> Iterator[None]:
+    """Turn an operating system's error into one that names the file and the cure."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None and not str(error.filename).startswith(str(final.parent)):
+            raise ModelError(
+                f"reading failed: {error.strerror or error}", file=str(error.filename)
+            ) from None
+        if error.errno in _NO_ROOM:
+            raise DiskFullError(final, needed, error) from None
+        raise WriteError.of(error, final) from None
