@@ -104,6 +104,8 @@ class StoragePolicy:
         return _LARGE
 
     def _forced(self, facts: TensorFacts) -> StorageDecision | None:
+        if not (self.inline or self.external or self.inline_if or self.external_if):
+            return None
         name = facts.slot.name
         if any(re.fullmatch(pattern, name) for pattern in self.inline):
             return _FORCED_IN

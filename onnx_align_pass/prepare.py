@@ -98,9 +98,7 @@ def prepare(
             notes.update(located.notes)
         if decision.external or external:
             tensors[slot.place] = tensor
-        requests.append(
-            TensorRequest(facts, located.source, located.origin, decision, located.home)
-        )
+        requests.append(TensorRequest(facts, located.source, decision, located.field, located.home))
     keep_homes = in_place and layout.data_name is None and layout.max_shard_size_bytes is None
     plan = make_plan(
         requests,
@@ -112,4 +110,4 @@ def prepare(
     return Prepared(skeleton, tensors, tuple(requests), check_plan(plan, layout))
 
 
-_INLINE = Located(None, "inline")
+_INLINE = Located(None)

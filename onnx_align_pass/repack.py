@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination, Replacement
+from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import Prepared, open_sources, prepare
 from onnx_align_pass.progress import SILENT, Progress
@@ -17,7 +18,7 @@ from onnx_align_pass.tensors import Residence
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import recover_folder
-from onnx_align_pass.write import Written, write
+from onnx_align_pass.write import write
 
 __all__ = ["Options", "repack"]
 
@@ -57,14 +58,15 @@ def repack(
     destination = Destination.of(source, target, overwrite=options.overwrite)
     leftovers = recover_folder(destination.folder, destination.model.name)
     with Ladder(chunk_size=options.chunk_size) as ladder, open_sources(source) as files:
-        prepared = prepare(
-            source,
-            files,
-            options.storage,
-            options.layout,
-            model_name=destination.model.name,
-            in_place=destination.in_place,
-        )
+        with collector_paused():
+            prepared = prepare(
+                source,
+                files,
+                options.storage,
+                options.layout,
+                model_name=destination.model.name,
+                in_place=destination.in_place,
+            )
         if destination.in_place and _lies_as_planned(prepared, files):
             replacement, written = NO_REPLACEMENT, None
         else:

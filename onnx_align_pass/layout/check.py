@@ -31,7 +31,7 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
     by_file: dict[str, list[Placement]] = defaultdict(list)
     for one in plan.placements:
         by_file[one.file].append(one)
-        problem = _alone(one, sizes, layout)
+        problem = _alone(one, sizes.get(one.file), layout)
         if problem:
             yield one.request.facts.slot.name, problem
     for file, placements in by_file.items():
@@ -42,17 +42,18 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
             yield "", f"{file} is larger than {limit:,} bytes and holds more than one tensor"
 
 
-def _alone(one: Placement, sizes: dict[str, int], layout: LayoutPolicy) -> str | None:
-    facts = one.request.facts
-    wanted = layout.alignment_of(facts.nbytes, facts.element_bytes, one.request.decision.alignment)
-    if one.file not in sizes:
-        return f"it lies in {one.file}, which is not planned"
-    if one.offset % wanted or one.offset % one.alignment:
-        return f"offset {one.offset} is not a multiple of {wanted}"
-    if one.length != facts.nbytes:
-        return f"length {one.length} is not its {facts.nbytes} bytes"
-    if one.offset < 0 or one.offset + one.length > sizes[one.file]:
-        return f"bytes {one.offset} to {one.offset + one.length} are not in {one.file}"
+def _alone(one: Placement, size: int | None, layout: LayoutPolicy) -> str | None:
+    request, file, offset, length, alignment, _, _ = one
+    facts = request.facts
+    wanted = layout.alignment_of(facts.nbytes, facts.element_bytes, request.decision.alignment)
+    if size is None:
+        return f"it lies in {file}, which is not planned"
+    if offset % wanted or offset % alignment:
+        return f"offset {offset} is not a multiple of {wanted}"
+    if length != facts.nbytes:
+        return f"length {length} is not its {facts.nbytes} bytes"
+    if offset < 0 or offset + length > size:
+        return f"bytes {offset} to {offset + length} are not in {file}"
     return None
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["LayoutPlan", "Placement", "PlannedFile"]
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(NamedTuple):
     """The range that one tensor will have in a data file. All numbers are bytes."""
 
     request: TensorRequest

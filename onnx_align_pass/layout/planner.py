@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import NamedTuple
 
 from onnx_align_pass.layout.names import default_data_name, shard_name
 from onnx_align_pass.layout.plan import LayoutPlan, Placement, PlannedFile
@@ -14,7 +14,7 @@ from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["make_plan", "round_up"]
 
-Tie = tuple[Path, int, int]
+Tie = tuple[str, int, int]
 
 
 def round_up(value: int, alignment: int) -> int:
@@ -35,8 +35,7 @@ class _OpenFile:
     """The largest alignment in it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Spot:
+class _Spot(NamedTuple):
     """A placement whose file has no final name yet."""
 
     file: _OpenFile
@@ -77,8 +76,9 @@ class _Planner:
 
     def plan(self, requests: Sequence[TensorRequest], notes: Sequence[str]) -> LayoutPlan:
         moved = [one for one in requests if one.decision.external]
-        alignments = self._alignments(moved)
-        spots = [self._spot(*pair) for pair in zip(moved, alignments, strict=True)]
+        ties = [_tie(one) for one in moved]
+        alignments = self._alignments(moved, ties)
+        spots = [self._spot(*one) for one in zip(moved, ties, alignments, strict=True)]
         names = self._names()
         placements = tuple(
             Placement(
@@ -99,24 +99,25 @@ class _Planner:
             tuple(notes),
         )
 
-    def _alignments(self, moved: Sequence[TensorRequest]) -> list[int]:
+    def _alignments(
+        self, moved: Sequence[TensorRequest], ties: Sequence[Tie | None]
+    ) -> Sequence[int]:
         """Alignment of each tensor; tied ones share the largest that any of them needs."""
-        largest: dict[Tie, int] = {}
-        own: list[int] = []
-        for request in moved:
-            facts = request.facts
-            alignment = self._layout.alignment_of(
-                facts.nbytes, facts.element_bytes, request.decision.alignment
+        own = [
+            self._layout.alignment_of(
+                one.facts.nbytes, one.facts.element_bytes, one.decision.alignment
             )
-            own.append(alignment)
-            tie = _tie(request)
-            if tie is not None and alignment > largest.get(tie, 0):
+            for one in moved
+        ]
+        largest: dict[Tie | None, int] = {}
+        for tie, alignment in zip(ties, own, strict=True):
+            if alignment > largest.get(tie, 0):
                 largest[tie] = alignment
-        ties = map(_tie, moved)
-        return [largest[tie] if tie else one for tie, one in zip(ties, own, strict=True)]
+        return [
+            largest[tie] if tie is not None else one for tie, one in zip(ties, own, strict=True)
+        ]
 
-    def _spot(self, request: TensorRequest, alignment: int) -> _Spot:
-        tie = _tie(request)
+    def _spot(self, request: TensorRequest, tie: Tie | None, alignment: int) -> _Spot:
         if tie is not None and tie in self._ties:
             place, spot = self._ties[tie]
             return _Spot(spot.file, spot.offset, spot.alignment, 0, place)
@@ -168,4 +169,4 @@ def _tie(request: TensorRequest) -> Tie | None:
     source = request.source
     if request.home is None or not isinstance(source, FileSpan):
         return None
-    return source.path, source.offset, source.length
+    return request.home, source.offset, source.length

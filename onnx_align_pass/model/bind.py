@@ -59,9 +59,10 @@ def _point(tensor: onnx.TensorProto, placement: Placement) -> None:
     tensor.data_location = onnx.TensorProto.EXTERNAL
     entries = tensor.external_data
     del entries[:]
-    entries.add(key="location", value=placement.file)
-    entries.add(key="offset", value=str(placement.offset))
-    entries.add(key="length", value=str(placement.length))
+    add = entries.add
+    add(key="location", value=placement.file)
+    add(key="offset", value=str(placement.offset))
+    add(key="length", value=str(placement.length))
 
 
 def _embed(skeleton: Skeleton, tensor: onnx.TensorProto, source: Source | None) -> None:

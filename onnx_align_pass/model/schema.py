@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import onnx
 
-__all__ = ["ELEMENT_BITS", "TYPED_FIELDS", "Branch", "branches", "dtype_name"]
+__all__ = ["ELEMENT_BITS", "TYPED_FIELDS", "TYPED_FIELD_OF", "Branch", "branches", "dtype_name"]
 
 TENSOR: Final = onnx.TensorProto.DESCRIPTOR.full_name
 
@@ -33,7 +33,13 @@ TYPED_FIELDS: Final = {
 }
 """The fields of TensorProto that hold numbers, by field number."""
 
+TYPED_FIELD_OF: Final = {
+    number: onnx.helper.tensor_dtype_to_field(number) for number in ELEMENT_BITS
+}
+"""The field of TensorProto that holds numbers of a type, by `TensorProto.data_type`."""
 
+
+@cache
 def dtype_name(data_type: int) -> str:
     """Name of a `TensorProto.data_type`; its number where onnx does not know it."""
     try:

@@ -6,9 +6,9 @@ copied from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import onnx
 
@@ -18,7 +18,7 @@ from onnx_align_pass.errors import (
     UnsafeDataFileError,
 )
 from onnx_align_pass.model.decode import DecodedTensor
-from onnx_align_pass.model.schema import ELEMENT_BITS, TYPED_FIELDS, dtype_name
+from onnx_align_pass.model.schema import ELEMENT_BITS, TYPED_FIELD_OF, TYPED_FIELDS, dtype_name
 from onnx_align_pass.model.skeleton import Skeleton
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.spans import FileSpan, MemoryBytes, Source
@@ -27,7 +27,6 @@ from onnx_align_pass.tensors import Residence, Slot, TensorFacts
 __all__ = ["Located", "data_file_names", "facts_of", "locate"]
 
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
-_TYPED_NAMES: Final = tuple(TYPED_FIELDS.values())
 _MAX_BYTES: Final = 2**63 - 1
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
@@ -35,13 +34,12 @@ UNKNOWN_KEY: Final = "an external data key that describes the old file: dropped"
 _BAD_HINT: Final = "The model is damaged; export it again."
 
 
-@dataclass(frozen=True, slots=True)
-class Located:
+class Located(NamedTuple):
     """A tensor's bytes, and what the entries that named them had to say."""
 
     source: Source | None
-    origin: str
-    """For people: `inline`, `float_data`, `model.data @ 4096`."""
+    field: str = "inline"
+    """What holds them when they are inline; see `TensorRequest`."""
     home: str | None = None
     """The data file's name, relative to the model's folder; None when inline."""
     notes: tuple[str, ...] = ()
@@ -54,18 +52,12 @@ def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
         TensorError: A dimension is negative, or the size does not fit 63 bits.
     """
     shape = tuple(tensor.dims)
-    bits = ELEMENT_BITS.get(tensor.data_type, 0)
-    count = 1
-    for dim in shape:
-        if dim < 0:
-            raise TensorError(
-                f"dimension {dim} is negative", tensor=slot.name, file=file, hint=_BAD_HINT
-            )
-        count *= dim
-    nbytes = (count * bits + 7) // 8
-    if nbytes > _MAX_BYTES:
+    data_type = tensor.data_type
+    bits = ELEMENT_BITS.get(data_type, 0)
+    nbytes = (math.prod(shape) * bits + 7) // 8
+    if (shape and min(shape) < 0) or nbytes > _MAX_BYTES:
         raise TensorError(
-            "its shape multiplies to more bytes than a file can hold",
+            "its shape is negative, or multiplies to more bytes than a file can hold",
             tensor=slot.name,
             file=file,
             found=f"shape {list(shape)}",
@@ -73,7 +65,7 @@ def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
         )
     external = tensor.data_location == _EXTERNAL
     residence = Residence.EXTERNAL if external else Residence.INLINE
-    return TensorFacts(slot, dtype_name(tensor.data_type), shape, nbytes, bits, residence)
+    return TensorFacts(slot, dtype_name(data_type), shape, nbytes, bits, residence)
 
 
 def locate(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
@@ -96,16 +88,16 @@ def _inline(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) ->
         raise _twice(facts, skeleton, [*filled, cut.field_name if cut else "raw_data"])
     if cut is not None and cut.payload is not None:
         source: Source = cut.payload
-        origin = "inline" if cut.field_name == "raw_data" else cut.field_name
+        field = "inline" if cut.field_name == "raw_data" else cut.field_name
     elif cut is not None:
         return Located(_decoded(facts, tensor, cut.fields, cut.field_name), cut.field_name)
     elif filled:
         return Located(_decoded(facts, tensor, (tensor.SerializeToString(),), filled[0]), filled[0])
     else:
-        source, origin = MemoryBytes(tensor.raw_data), "inline"
+        source, field = MemoryBytes(tensor.raw_data), "inline"
     if source.length != facts.nbytes:
         raise _mismatch(facts, skeleton.path, f"{source.length:,} inline bytes")
-    return Located(source, origin)
+    return Located(source, field)
 
 
 def _decoded(
@@ -115,65 +107,73 @@ def _decoded(
 
 
 def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
-    filled = _typed(tensor)
-    if tensor.raw_data or filled:
-        raise _twice(
-            facts, skeleton, ["external data", *filled, *["raw_data"][: len(tensor.raw_data)]]
-        )
-    if facts.element_bits == 0:
+    field = TYPED_FIELD_OF.get(tensor.data_type)
+    if field is None:
         raise TensorError(
             f"external data of type {facts.dtype} cannot be sized",
             tensor=facts.slot.name,
             file=skeleton.path,
-            hint="Strings must be inline; an element type that onnx does not know needs a newer onnx.",
+            hint="Strings must be inline; a type that onnx does not know needs a newer onnx.",
         )
-    entries = _entries(facts, tensor, skeleton)
-    home = _location(facts, entries.pop("location", None), skeleton.path)
-    notes = []
-    offset = _number(facts, entries.pop("offset", "0"), "offset", skeleton.path)
-    length = _number(facts, entries.pop("length", "0"), "length", skeleton.path)
+    if tensor.raw_data or getattr(tensor, field):
+        raise _twice(facts, skeleton, ["external data", "raw_data" if tensor.raw_data else field])
+    location, offset_text, length_text, others = _entries(facts, tensor, skeleton)
+    home = skeleton.homes.get(location)
+    if home is None:
+        home = skeleton.homes[location] = _plain(facts, location, skeleton.path)
+    offset = _number(facts, offset_text, "offset", skeleton.path)
+    length = _number(facts, length_text, "length", skeleton.path)
+    notes = others
     if length == 0 and facts.nbytes:
         length = facts.nbytes
-        notes.append(LENGTH_DERIVED)
+        notes = (*notes, LENGTH_DERIVED)
     if length != facts.nbytes:
         raise _mismatch(facts, skeleton.path, f"length {length:,}")
     if offset + length > _MAX_BYTES:
         raise _bad_entry(facts, skeleton.path, "offset + length is past what a file can hold", None)
-    notes += [STALE_CHECKSUM if key == "checksum" else UNKNOWN_KEY for key in entries]
-    span = FileSpan(skeleton.data_path(home), offset, length)
-    return Located(span, f"{home} @ {offset}", home, tuple(notes))
+    return Located(FileSpan(skeleton.data_path(home), offset, length), "inline", home, notes)
 
 
 def _typed(tensor: onnx.TensorProto) -> list[str]:
-    # A repeated field's `len` costs a wrapper; only tensors with such a field pay for five.
-    return [field for field in _TYPED_NAMES if len(getattr(tensor, field))]
+    return [field.name for field, _ in tensor.ListFields() if field.number in TYPED_FIELDS]
 
 
-def _entries(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> dict[str, str]:
+def _entries(
+    facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton
+) -> tuple[str, str, str, tuple[str, ...]]:
+    """Location, offset and length as the model spells them, and a note for each other key."""
+    listed = tensor.external_data
+    if len(listed) == 3:
+        # As nearly every model has them; read apart, they take half the time.
+        one, two, three = listed
+        if one.key == "location" and two.key == "offset" and three.key == "length":
+            return one.value, two.value, three.value, ()
     entries: dict[str, str] = {}
-    for entry in tensor.external_data:
+    for entry in listed:
         key, value = entry.key, entry.value
-        if not isinstance(key, str) or not isinstance(value, str):
-            raise _bad_entry(facts, skeleton.path, "an entry is not UTF-8", f"{key!r}: {value!r}")
         if entries.setdefault(key, value) != value:
-            raise _bad_entry(
-                facts,
-                skeleton.path,
-                f"it has two entries {key!r}",
-                f"{entries[key]!r} and {value!r}",
-            )
-    return entries
+            problem = f"it has two entries {key!r}"
+            raise _bad_entry(facts, skeleton.path, problem, f"{entries[key]!r} and {value!r}")
+    location = entries.pop("location", "")
+    offset, length = entries.pop("offset", "0"), entries.pop("length", "0")
+    if not entries:
+        return location, offset, length, ()
+    notes = (STALE_CHECKSUM if key == "checksum" else UNKNOWN_KEY for key in entries)
+    return location, offset, length, tuple(notes)
 
 
 def _number(facts: TensorFacts, text: str, key: str, file: Path) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 40):
+    if not (text.isdigit() and len(text) < 40 and isinstance(text, str) and text.isascii()):
         raise _bad_entry(facts, file, f"its {key} is not a number of bytes", repr(text))
     return int(text)
 
 
-def _location(facts: TensorFacts, location: str | None, file: Path) -> str:
+def _plain(facts: TensorFacts, location: str, file: Path) -> str:
+    """Check a location, and return it as a plain name; each spelling is looked at once."""
     if not location:
         raise _bad_entry(facts, file, "it is external but names no location", None)
+    if not isinstance(location, str):  # protobuf hands out bytes when text is not UTF-8
+        raise _bad_entry(facts, file, "its location is not UTF-8", repr(location))
     parts = location.split("/")
     if (
         location.startswith("/")

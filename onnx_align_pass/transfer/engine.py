@@ -15,6 +15,7 @@ from onnx_align_pass.transfer.gather import load, read_stretch, write_run
 from onnx_align_pass.transfer.ladder import Ladder, SourceEndedError
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.positional import write_all
+from onnx_align_pass.transfer.room import make_room
 from onnx_align_pass.transfer.steps import Load, Move, Piece, Run, Step, split
 
 __all__ = ["WRITEBACK_BYTES", "Piece", "write_pieces"]
@@ -36,7 +37,7 @@ def write_pieces(
     """Fill an empty file with pieces, each at its offset; what lies between them is zero.
 
     Args:
-        fd: A fresh, empty file, open for writing and not for appending.
+        fd: A fresh, empty file, open to read and write, and not to append.
         pieces: Disjoint, in any order; tied tensors are one piece.
         size: The file's size in bytes when done.
         sources: Opens the files of the spans.
@@ -50,10 +51,10 @@ def write_pieces(
         SourceChangedError: A source ended early though it was long enough when first seen.
         OSError: `filename` is the source where reading it failed; None: the destination failed.
     """
-    ordered = _checked(pieces, size)
-    kernel.reserve(fd, size)
+    steps = list(split(_checked(pieces, size), window=ladder.window))
+    make_room(fd, size, steps, sources)
     writer = _Writer(fd, sources, ladder, progress, durable=durable)
-    for step in split(ordered, window=ladder.window):
+    for step in steps:
         writer.write(step)
     if durable:
         progress.phase("syncing")
@@ -116,6 +117,7 @@ class _Writer:
         for start in range(0, len(data), self._ladder.chunk_size):
             part = data[start : start + self._ladder.chunk_size]
             write_all(self._fd, part, offset + start)
+            self._ladder.moved["loaded"] += len(part)
             self._advance(len(part), offset + start + len(part), step.piece.name)
 
     def _run(self, run: Run) -> None:
@@ -126,6 +128,7 @@ class _Writer:
         write_run(run, self._fd, buffer)
         last = run.pieces[-1]
         written = sum(piece.source.length for piece in run.pieces)
+        self._ladder.moved["gathered"] += written
         self._advance(written, last.offset + last.source.length, last.name)
 
     def _advance(self, count: int, cursor: int, name: str) -> None:

@@ -17,6 +17,7 @@ from typing import NoReturn
 
 __all__ = [
     "clone_range",
+    "clones",
     "copy_range",
     "grow_pipe",
     "open_folder",
@@ -44,15 +45,42 @@ def reserve(fd: int, size: int) -> None:
     Not `posix_fallocate`: glibc emulates that by writing where the file system cannot.
 
     Raises:
-        OSError: ENOSPC, EDQUOT or EFBIG, before a byte is copied.
+        OSError: ENOSPC, EDQUOT or EFBIG, before a byte is copied; the file is empty then.
     """
-    if size:
-        try:
-            _ioctl(fd, _FS_IOC_RESVSP64, struct.pack("hhqqiI4i", 0, 0, 0, size, 0, 0, 0, 0, 0, 0))
-        except OSError as error:
-            if error.errno not in _NO_RESERVATION:
-                raise
+    try:
+        if size:
+            _allocate(fd, size)
+    except OSError as error:
+        _free(fd, size)
+        if error.errno not in _NO_RESERVATION:
+            raise
     os.ftruncate(fd, size)
+
+
+def _allocate(fd: int, size: int) -> None:
+    _ioctl(fd, _FS_IOC_RESVSP64, _space(1))  # free space is judged only where it can be reserved
+    room = os.fstatvfs(fd)
+    # ext4 would take every free block, from everybody, before it says that they do not suffice.
+    if room.f_blocks and size > (room.f_bfree + 1) * room.f_frsize:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    _ioctl(fd, _FS_IOC_RESVSP64, _space(size))
+
+
+def _free(fd: int, size: int) -> None:
+    """Give back what was allocated before it failed; punching holes past the end would not."""
+    with suppress(OSError):
+        os.ftruncate(fd, size)
+    os.ftruncate(fd, 0)
+
+
+def clones(fd: int) -> bool:
+    """Whether the file system of an empty file, open to read and write, clones ranges."""
+    try:
+        clone_range(fd, 0, 1, fd, 0)
+    except OSError as error:
+        # Byte 0 does not exist: EINVAL. Without clones the kernel does not come that far.
+        return error.errno == errno.EINVAL
+    return False
 
 
 def clone_range(src_fd: int, src_off: int, length: int, dst_fd: int, dst_off: int) -> None:
@@ -172,6 +200,11 @@ def _ioctl(fd: int, request: int, argument: bytes) -> None:
         with suppress(InterruptedError):
             fcntl.ioctl(fd, request, argument)
             return
+
+
+def _space(size: int) -> bytes:
+    """A `struct space_resv` of the first `size` bytes."""
+    return struct.pack("hhqqiI4i", 0, 0, 0, size, 0, 0, 0, 0, 0, 0)
 
 
 def _pipe_limit(default: int) -> int:

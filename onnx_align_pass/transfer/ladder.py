@@ -42,8 +42,8 @@ class Ladder:
         self._pipe = SplicePipe()
         self._buffer: memoryview | None = None
         self._rungs = tuple(rungs or standard_rungs(self._pipe, lambda: self.buffer))
-        self.moved = {rung.name: 0 for rung in self._rungs}
-        """Bytes that each rung moved."""
+        self.moved = dict.fromkeys((*(rung.name for rung in self._rungs), "gathered", "loaded"), 0)
+        """Bytes that each rung moved; the engine adds those in runs, and those made in memory."""
         self._declined: set[tuple[str, int, int]] = set()
 
     @property

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from onnx_align_pass.spans import BufferSource, FileSpan, Source
 from onnx_align_pass.transfer.positional import IOV_MAX
@@ -24,15 +24,14 @@ __all__ = [
 ]
 
 GATHER_BELOW = 256 << 10
-"""Pieces of fewer bytes are gathered: measured, here a gathered piece and a spliced one cost the same."""
+"""Pieces of fewer bytes are gathered into runs: above, splicing each costs no more."""
 GAP_BELOW = 4096
 """Gaps of fewer bytes are written, as zeros, inside a run; larger ones end the run."""
 SKIP_MAX = 16 << 10
 """Most bytes of the source that are read in vain to keep a run going."""
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """Bytes with the place in the data file where they shall be."""
 
     source: Source

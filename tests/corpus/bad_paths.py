@@ -193,6 +193,15 @@ def data_folder_link_out(folder: Path) -> Path:
 
 
 @BAD.add()
+def data_beside_the_target_of_the_model_link(folder: Path) -> Path:
+    """The model is a link; the data file lies beside its target, not beside the link."""
+    model = write(folder / "real", showing([weight(DATA)]))
+    (folder / "real" / DATA).write_bytes(SECRET)
+    (folder / MODEL).symlink_to(model)
+    return folder / MODEL
+
+
+@BAD.add()
 def data_link_dangles(folder: Path) -> Path:
     """The data file is a link to nothing."""
     (folder / "model").mkdir()

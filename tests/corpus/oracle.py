@@ -16,8 +16,9 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from .dtypes import BITS
+from .running import run
 
-__all__ = ["TensorContent", "entries_of", "inlined", "parse", "rest", "tensors", "walk"]
+__all__ = ["TensorContent", "entries_of", "inlined", "parse", "rest", "run", "tensors", "walk"]
 
 PAYLOAD = (
     "raw_data",

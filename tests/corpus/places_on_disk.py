@@ -44,14 +44,6 @@ def model_is_a_link(folder: Path) -> Path:
 
 
 @CASES.add(checker=False, onnx_load=False, in_place=False)
-def model_is_a_link_to_both(folder: Path) -> Path:
-    """The model is a link into another folder, and the data file is there, beside its target."""
-    model = plain(folder / "real")
-    (folder / MODEL).symlink_to(model)
-    return folder / MODEL
-
-
-@CASES.add(checker=False, onnx_load=False, in_place=False)
 def data_is_a_link_inside(folder: Path) -> Path:
     """The data file is a link to another file of the model's folder."""
     model = plain(folder)

@@ -77,7 +77,8 @@ def metadata_everywhere(folder: Path) -> Path:
 def metadata_keys_twice(folder: Path) -> Path:
     """Keys of metadata_props given twice, in the model, the graph and a tensor."""
     model = model_of(showing(four_tensors(folder, "w")))
-    for message in (model, model.graph, *model.graph.initializer):
+    holders: list[Any] = [model, model.graph, *model.graph.initializer]
+    for message in holders:
         for value in ("first", "second"):
             message.metadata_props.add(key="key", value=value)
     return write(folder, model)

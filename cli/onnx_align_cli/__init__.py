@@ -1,0 +1,35 @@
+"""The command line of onnx-align-pass: `onnx-align`.
+
+One file a command. Data flows one way: `app` parses, a command calls the core, `show` renders.
+The core and everything heavy are imported inside the command functions, and typer only when
+signals are handled already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code; see `exits` for what the codes say.
+
+    Args:
+        arguments: What is typed after `onnx-align`; None: the arguments of this process.
+    """
+    from onnx_align_cli.failure import failure_of, say_failure
+    from onnx_align_cli.signals import SIGNALS, Interrupted
+    from onnx_align_cli.streams import flush_stdout, prepare_streams
+
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    prepare_streams()
+    with SIGNALS:
+        try:
+            from onnx_align_cli.app import run
+
+            code = run(given)
+        except Interrupted as stop:
+            code = say_failure(failure_of(stop), as_json="--json" in given)
+        return flush_stdout(code)

@@ -1,0 +1,87 @@
+"""What is said when a command fails: lines on stderr, one object on stdout, one exit code."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from onnx_align_cli.exits import Exit, exit_code
+from onnx_align_cli.signals import Interrupted
+from onnx_align_pass.errors import AlignError
+from onnx_align_pass.printable import printable
+
+__all__ = ["Failure", "failure_of", "say_failure"]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failure, ready to be said. All texts are safe to show."""
+
+    code: int
+    lines: tuple[str, ...]
+    facts: dict[str, str]
+
+
+def failure_of(error: BaseException, *, os_error: Exit = Exit.WRITE) -> Failure:
+    """Say an error that a user can cause.
+
+    Args:
+        error: The error.
+        os_error: What an operating system's error means for the command that met it.
+
+    Raises:
+        KeyError: The error is a defect: it deserves its traceback.
+    """
+    if isinstance(error, Interrupted):
+        return _stopped(128 + error.signum, error.outcome)
+    code = exit_code(error)
+    if code is Exit.INTERRUPTED:
+        return _stopped(code, "run the command again")
+    if code is Exit.PIPE_CLOSED:
+        return Failure(code, (), {"error": type(error).__name__, "message": "stdout was closed"})
+    if isinstance(error, AlignError):
+        return _refused(code, error)
+    return _os_failure(os_error, error)
+
+
+def _refused(code: int, error: AlignError) -> Failure:
+    sentence = str(error)
+    if not error.hint:
+        return Failure(code, (f"error: {sentence}",), error.facts())
+    hint = printable(error.hint)
+    lines = (f"error: {sentence.removesuffix(f'. {hint}')}", f"hint: {hint}")
+    return Failure(code, lines, error.facts())
+
+
+def _os_failure(code: int, error: BaseException) -> Failure:
+    reason = getattr(error, "strerror", None) or str(error)
+    file = getattr(error, "filename", None)
+    facts = {"error": type(error).__name__}
+    if file is None:
+        message = printable(reason)
+    else:
+        facts["file"] = printable(str(file))
+        message = f"{facts['file']}: {printable(reason)}"
+    return Failure(code, (f"error: {message}",), {**facts, "message": message})
+
+
+def _stopped(code: int, outcome: str) -> Failure:
+    message = f"interrupted; {outcome}"
+    return Failure(code, (message,), {"error": "Interrupted", "message": message})
+
+
+def say_failure(failure: Failure, *, as_json: bool) -> int:
+    """Write the lines to stderr and, if asked, the object to stdout; return the exit code."""
+    from onnx_align_cli.show import print_json
+
+    # A terminal that is gone, or a full disk behind a redirection, must not hide the exit code.
+    with suppress(OSError):
+        for line in failure.lines:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201  the one place that says errors
+    if as_json and failure.code != Exit.PIPE_CLOSED:
+        body: dict[str, Any] = {"error": failure.facts}
+        with suppress(OSError):
+            print_json(body)
+    return failure.code

@@ -1,0 +1,89 @@
+"""SIGINT, SIGTERM and SIGHUP become an exception, so that the core cleans up behind itself.
+
+The first signal counts. Those that follow are ignored, because they would meet the clean-up. One
+that still comes after `PATIENCE_SECONDS` counts again: nobody is locked out of a run that hangs.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from types import FrameType, TracebackType
+from typing import Any, Final, Self
+
+__all__ = ["PATIENCE_SECONDS", "SIGNALS", "Interrupted", "Signals"]
+
+PATIENCE_SECONDS: Final = 10.0
+_NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+
+
+class Interrupted(BaseException):
+    """A signal asked the run to stop. No KeyboardInterrupt: typer would swallow that."""
+
+    def __init__(self, signum: int) -> None:
+        super().__init__(signum)
+        self.signum = signum
+        self.outcome = "nothing was changed"
+        """What the run had done by then."""
+
+
+class Signals:
+    """The handlers of this process, as a context manager that installs them.
+
+    A signal that is ignored when the process starts (`nohup`, a background job) stays ignored.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, Any] = {}
+        self._received: int | None = None
+        self._at = 0.0
+        self._held = False
+
+    def __enter__(self) -> Self:
+        self._received, self._held = None, False
+        if threading.current_thread() is threading.main_thread():
+            for number in (getattr(signal, name, None) for name in _NAMES):
+                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                    self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Once interrupted, the process ends at once: a signal more would only bring a traceback.
+        while self._before and self._received is None:
+            signal.signal(*self._before.popitem())
+
+    def hold(self) -> None:
+        """Put off a signal until `release`: what runs now must not be cut in two."""
+        self._held = True
+
+    def release(self) -> None:
+        """Let signals through again.
+
+        Raises:
+            Interrupted: One came in the meantime.
+        """
+        held, self._held = self._held, False
+        if held and self._received is not None:
+            raise Interrupted(self._received)
+
+    def drop_hold(self) -> None:
+        """Let signals through again; one that came in the meantime is forgotten."""
+        self._held = False
+
+    def _handle(self, signum: int, frame: FrameType | None) -> None:
+        now, first = time.monotonic(), self._received is None
+        if not first and now - self._at < PATIENCE_SECONDS:
+            return
+        self._received, self._at = signum, now
+        if not (first and self._held):
+            raise Interrupted(signum)
+
+
+SIGNALS: Final = Signals()
+"""The one of this process, as its handlers are."""
