@@ -86,12 +86,12 @@ class StoragePolicy:
 
     def decide(self, facts: TensorFacts) -> StorageDecision:
         """Decide where a tensor's bytes shall be, and say why."""
-        fixed = _fixed(facts)
-        if fixed is not None:
-            return fixed
-        forced = self._forced(facts)
-        if forced is not None:
-            return forced
+        if facts.nbytes == 0 or facts.element_bits == 0:
+            return _fixed(facts)
+        if self.inline or self.external or self.inline_if or self.external_if:
+            forced = self._forced(facts)
+            if forced is not None:
+                return forced
         kind = facts.slot.kind
         if self.size_threshold_bytes is None or kind in (SlotKind.SPARSE, SlotKind.TRAINING):
             return _KEEP[facts.residence]
@@ -104,8 +104,6 @@ class StoragePolicy:
         return _LARGE
 
     def _forced(self, facts: TensorFacts) -> StorageDecision | None:
-        if not (self.inline or self.external or self.inline_if or self.external_if):
-            return None
         name = facts.slot.name
         if any(re.fullmatch(pattern, name) for pattern in self.inline):
             return _FORCED_IN
@@ -118,15 +116,11 @@ class StoragePolicy:
         return None
 
 
-def _fixed(facts: TensorFacts) -> StorageDecision | None:
-    """Decisions that no policy changes."""
+def _fixed(facts: TensorFacts) -> StorageDecision:
+    """Decisions that no policy changes: there is nothing to move, or nothing to size it by."""
     if facts.dtype == "STRING":
         return _STRING
-    if facts.element_bits == 0:
-        return _UNKNOWN
-    if facts.nbytes == 0:
-        return _EMPTY
-    return None
+    return _UNKNOWN if facts.element_bits == 0 else _EMPTY
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +169,21 @@ class LayoutPolicy:
         if self.data_name is not None:
             _plain_name(self.data_name)
 
-    def alignment_of(self, nbytes: int, element_bytes: int, override: int | None) -> int:
+    def alignment_of(self, nbytes: int, element_bits: int, override: int | None) -> int:
         """Alignment of one tensor, in bytes."""
         if override is not None:
             return override
-        # Elements of 6 bits, or of complex numbers, round up to the next power of two.
-        floor = 1 << (element_bytes - 1).bit_length()
         if nbytes < self.align_threshold:
-            return max(min(self.small_alignment, self.alignment), floor)
-        return max(self.alignment, floor) if self.element_floor else self.alignment
+            return max(min(self.small_alignment, self.alignment), _element_floor(element_bits))
+        if self.element_floor:
+            return max(self.alignment, _element_floor(element_bits))
+        return self.alignment
+
+
+def _element_floor(element_bits: int) -> int:
+    """Bytes that a pointer to an element is a multiple of: whole, and a power of two."""
+    element_bytes = max(1, (element_bits + 7) // 8)
+    return 1 << (element_bytes - 1).bit_length()
 
 
 def _power_of_two(option: str, value: int) -> None:

@@ -33,7 +33,7 @@ class Prepared:
 
     skeleton: Skeleton
     tensors: dict[str, onnx.TensorProto]
-    """The skeleton's tensors by `Slot.place`."""
+    """The tensors that are external now, or will be, by `Slot.place`."""
     requests: tuple[TensorRequest, ...]
     plan: LayoutPlan
 
@@ -95,7 +95,8 @@ def prepare(
             located = locate(facts, tensor, skeleton)
             if isinstance(located.source, FileSpan):
                 files.check(located.source, slot.name)
-            notes.update(located.notes)
+            if located.notes:
+                notes.update(located.notes)
         if decision.external or external:
             tensors[slot.place] = tensor
         requests.append(TensorRequest(facts, located.source, decision, located.field, located.home))

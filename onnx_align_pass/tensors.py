@@ -55,11 +55,6 @@ class TensorFacts(NamedTuple):
     """Bits of one element; 0 where elements have no fixed size (strings) or an unknown one."""
     residence: Residence
 
-    @property
-    def element_bytes(self) -> int:
-        """Whole bytes that a pointer to an element needs to be a multiple of; at least 1."""
-        return max(1, (self.element_bits + 7) // 8)
-
 
 class TensorRequest(NamedTuple):
     """A tensor with its bytes and the decision where they shall be: what a plan is made from."""

@@ -19,9 +19,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: What is typed after `onnx-align`; None: the arguments of this process.
     """
-    from onnx_align_cli.failure import failure_of, say_failure
+    from onnx_align_cli.failure import failure_of, flush_stdout, say_failure
     from onnx_align_cli.signals import SIGNALS, Interrupted
-    from onnx_align_cli.streams import flush_stdout, prepare_streams
+    from onnx_align_cli.streams import prepare_streams
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     prepare_streams()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
 
 from onnx_align_cli.exits import Exit, exit_code
 from onnx_align_cli.signals import Interrupted
+from onnx_align_cli.streams import hint, say_json, silence_stdout
 from onnx_align_pass.errors import AlignError
 from onnx_align_pass.printable import printable
 
-__all__ = ["Failure", "failure_of", "say_failure"]
+__all__ = ["Failure", "failure_of", "flush_stdout", "say_failure"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,8 @@ def _refused(code: int, error: AlignError) -> Failure:
     sentence = str(error)
     if not error.hint:
         return Failure(code, (f"error: {sentence}",), error.facts())
-    hint = printable(error.hint)
-    lines = (f"error: {sentence.removesuffix(f'. {hint}')}", f"hint: {hint}")
+    advice = printable(error.hint)
+    lines = (f"error: {sentence.removesuffix(f'. {advice}')}", f"hint: {advice}")
     return Failure(code, lines, error.facts())
 
 
@@ -74,14 +74,22 @@ def _stopped(code: int, outcome: str) -> Failure:
 
 def say_failure(failure: Failure, *, as_json: bool) -> int:
     """Write the lines to stderr and, if asked, the object to stdout; return the exit code."""
-    from onnx_align_cli.show import print_json
-
     # A terminal that is gone, or a full disk behind a redirection, must not hide the exit code.
     with suppress(OSError):
         for line in failure.lines:
-            print(line, file=sys.stderr, flush=True)  # noqa: T201  the one place that says errors
+            hint(line)
     if as_json and failure.code != Exit.PIPE_CLOSED:
-        body: dict[str, Any] = {"error": failure.facts}
         with suppress(OSError):
-            print_json(body)
+            say_json({"error": failure.facts})
     return failure.code
+
+
+def flush_stdout(code: int) -> int:
+    """Write out what is buffered; return the exit code, another one if that fails."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        silence_stdout()
+        return say_failure(failure_of(error), as_json=False)
+    return code

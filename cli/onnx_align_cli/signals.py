@@ -45,7 +45,8 @@ class Signals:
         if threading.current_thread() is threading.main_thread():
             for number in (getattr(signal, name, None) for name in _NAMES):
                 if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                    self._before[number] = signal.signal(number, self._handle)
+                    before = signal.signal(number, self._handle)
+                    self._before.setdefault(number, before or signal.SIG_DFL)
         return self
 
     def __exit__(

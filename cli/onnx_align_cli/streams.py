@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import suppress
+from typing import Any, Final
 
+__all__ = ["SCHEMA_VERSION", "hint", "prepare_streams", "say", "say_json", "silence_stdout"]
 
-__all__ = ["flush_stdout", "prepare_streams", "silence_stdout"]
+SCHEMA_VERSION: Final = 1
+"""Of the objects that `--json` prints."""
 
 
 def prepare_streams() -> None:
@@ -26,17 +30,19 @@ def prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def flush_stdout(code: int) -> int:
-    """Write out what is buffered; return the exit code, another one if that fails."""
-    from onnx_align_cli.failure import failure_of, say_failure
+def say(text: str) -> None:
+    """Write a line of the result to stdout."""
+    print(text)  # noqa: T201
 
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError as error:
-        silence_stdout()
-        return say_failure(failure_of(error), as_json=False)
-    return code
+
+def say_json(values: dict[str, Any]) -> None:
+    """Write the result to stdout as one object. Its characters are ASCII."""
+    say(json.dumps({"schema_version": SCHEMA_VERSION, **values}, indent=2))
+
+
+def hint(text: str) -> None:
+    """Write a line that is not the result, at once, to stderr."""
+    print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
 def silence_stdout() -> None:
@@ -45,5 +51,3 @@ def silence_stdout() -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())
         os.close(null)
-
-

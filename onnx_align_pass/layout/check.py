@@ -45,7 +45,7 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
 def _alone(one: Placement, size: int | None, layout: LayoutPolicy) -> str | None:
     request, file, offset, length, alignment, _, _ = one
     facts = request.facts
-    wanted = layout.alignment_of(facts.nbytes, facts.element_bytes, request.decision.alignment)
+    wanted = layout.alignment_of(facts.nbytes, facts.element_bits, request.decision.alignment)
     if size is None:
         return f"it lies in {file}, which is not planned"
     if offset % wanted or offset % alignment:

@@ -72,25 +72,30 @@ class _Planner:
         self._keep_homes = keep_homes
         self._files: list[_OpenFile] = []
         self._open: dict[str, _OpenFile] = {}
-        self._ties: dict[Tie, tuple[str, _Spot]] = {}
+        self._ties: dict[Tie | None, tuple[str, _Spot]] = {}
 
     def plan(self, requests: Sequence[TensorRequest], notes: Sequence[str]) -> LayoutPlan:
         moved = [one for one in requests if one.decision.external]
         ties = [_tie(one) for one in moved]
         alignments = self._alignments(moved, ties)
-        spots = [self._spot(*one) for one in zip(moved, ties, alignments, strict=True)]
+        spots = [
+            (self._tied(tie) if tie in self._ties else self._spot(request, tie, alignment))
+            for request, tie, alignment in zip(moved, ties, alignments, strict=True)
+        ]
         names = self._names()
         placements = tuple(
             Placement(
                 request,
-                names[spot.file.base, spot.file.shard],
-                spot.offset,
+                names[file.base, file.shard],
+                offset,
                 request.facts.nbytes,
-                spot.alignment,
-                spot.padding,
-                spot.tied_to,
+                alignment,
+                padding,
+                tied_to,
             )
-            for request, spot in zip(moved, spots, strict=True)
+            for request, (file, offset, alignment, padding, tied_to) in zip(
+                moved, spots, strict=True
+            )
         )
         return LayoutPlan(
             tuple(PlannedFile(names[f.base, f.shard], self._size(f)) for f in self._files),
@@ -103,12 +108,13 @@ class _Planner:
         self, moved: Sequence[TensorRequest], ties: Sequence[Tie | None]
     ) -> Sequence[int]:
         """Alignment of each tensor; tied ones share the largest that any of them needs."""
+        alignment_of = self._layout.alignment_of
         own = [
-            self._layout.alignment_of(
-                one.facts.nbytes, one.facts.element_bytes, one.decision.alignment
-            )
+            alignment_of(one.facts.nbytes, one.facts.element_bits, one.decision.alignment)
             for one in moved
         ]
+        if len(set(own)) <= 1:
+            return own
         largest: dict[Tie | None, int] = {}
         for tie, alignment in zip(ties, own, strict=True):
             if alignment > largest.get(tie, 0):
@@ -117,16 +123,19 @@ class _Planner:
             largest[tie] if tie is not None else one for tie, one in zip(ties, own, strict=True)
         ]
 
+    def _tied(self, tie: Tie | None) -> _Spot:
+        place, spot = self._ties[tie]
+        return _Spot(spot.file, spot.offset, spot.alignment, 0, place)
+
     def _spot(self, request: TensorRequest, tie: Tie | None, alignment: int) -> _Spot:
-        if tie is not None and tie in self._ties:
-            place, spot = self._ties[tie]
-            return _Spot(spot.file, spot.offset, spot.alignment, 0, place)
         nbytes = request.facts.nbytes
         file = self._file(self._base_of(request), nbytes, alignment)
-        offset = round_up(file.end, alignment)
-        spot = _Spot(file, offset, alignment, offset - file.end)
+        end = file.end
+        offset = (end + alignment - 1) & -alignment
+        spot = _Spot(file, offset, alignment, offset - end)
         file.end = offset + nbytes
-        file.alignment = max(file.alignment, alignment)
+        if alignment > file.alignment:
+            file.alignment = alignment
         if self._layout.pad == "tensor":
             file.end = round_up(file.end, alignment)
         if tie is not None:
@@ -136,21 +145,23 @@ class _Planner:
     def _base_of(self, request: TensorRequest) -> str:
         if request.decision.group is not None:
             return request.decision.group
-        return (request.home if self._keep_homes else None) or self._base
+        home = request.home if self._keep_homes else None
+        # onnx refuses a location with two dots anywhere in it: such a file gets the default name.
+        return self._base if home is None or ".." in home else home
 
     def _file(self, base: str, nbytes: int, alignment: int) -> _OpenFile:
         file = self._open.get(base)
+        if file is None:
+            return self._begin(base, 1)
         limit = self._layout.max_shard_size_bytes
-        full = (
-            file is not None
-            and limit is not None
-            and file.end > 0
-            and self._padded(round_up(file.end, alignment) + nbytes, alignment) > limit
-        )
-        if file is None or full:
-            file = _OpenFile(base, shard=1 if file is None else file.shard + 1)
-            self._open[base] = file
-            self._files.append(file)
+        if limit is None or file.end == 0:
+            return file
+        end = self._padded(round_up(file.end, alignment) + nbytes, alignment)
+        return file if end <= limit else self._begin(base, file.shard + 1)
+
+    def _begin(self, base: str, shard: int) -> _OpenFile:
+        file = self._open[base] = _OpenFile(base, shard)
+        self._files.append(file)
         return file
 
     def _padded(self, end: int, alignment: int) -> int:

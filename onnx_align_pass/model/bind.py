@@ -27,11 +27,11 @@ def bind(
 ) -> None:
     """Write each moved tensor's new place into the skeleton's proto.
 
-    All mappings are keyed by `Slot.place`. Tensors without a placement that were external become
-    inline; inline tensors without one are not touched.
+    All mappings are keyed by `Slot.place`; `tensors` has those that are external now or will be.
+    Tensors without a placement that were external become inline.
     """
-    for place, request in requests.items():
-        tensor = tensors[place]
+    for place, tensor in tensors.items():
+        request = requests[place]
         placement = placements.get(place)
         if placement is not None:
             if request.facts.residence is Residence.INLINE:

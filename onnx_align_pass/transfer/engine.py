@@ -16,7 +16,8 @@ from onnx_align_pass.transfer.ladder import Ladder, SourceEndedError
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.positional import write_all
 from onnx_align_pass.transfer.room import make_room
-from onnx_align_pass.transfer.steps import Load, Move, Piece, Run, Step, split
+from onnx_align_pass.transfer.split import split
+from onnx_align_pass.transfer.steps import Load, Move, Piece, Run, Step
 
 __all__ = ["WRITEBACK_BYTES", "Piece", "write_pieces"]
 
@@ -62,7 +63,8 @@ def write_pieces(
 
 
 def _checked(pieces: Sequence[Piece], size: int) -> list[Piece]:
-    ordered = sorted(pieces, key=attrgetter("offset"))
+    filled = (piece for piece in pieces if piece.source.length)
+    ordered = sorted(filled, key=attrgetter("offset"))
     end = 0
     for piece in ordered:
         if piece.offset < end:
@@ -101,7 +103,7 @@ class _Writer:
                 self._run(step)
 
     def _move(self, move: Move) -> None:
-        first, names = move.spans[0], _Names(move.pieces)
+        first, names = move.first, _Names(move.pieces)
 
         def on_bytes(count: int) -> None:
             self._advance(count, *names.after(count))

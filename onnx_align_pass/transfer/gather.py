@@ -5,8 +5,9 @@ from __future__ import annotations
 from onnx_align_pass.errors import PlanError
 from onnx_align_pass.spans import BufferSource, FileSpan
 from onnx_align_pass.transfer.ladder import SourceEndedError
+from onnx_align_pass.transfer.open_run import GAP_BELOW
 from onnx_align_pass.transfer.positional import read_full, write_gathered
-from onnx_align_pass.transfer.steps import GAP_BELOW, Run, Stretch
+from onnx_align_pass.transfer.steps import Run, Stretch
 
 __all__ = ["load", "read_stretch", "write_run"]
 

@@ -1,10 +1,9 @@
-"""Opens the files that a model names, which a stranger may have written: guarded reads."""
+"""The open source files of a run: few at a time, and the same ones from first to last."""
 
 from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections import OrderedDict
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +14,12 @@ from onnx_align_pass.errors import (
     ExternalDataError,
     ShortSourceError,
     SourceChangedError,
-    UnsafeDataFileError,
     UsageError,
 )
 from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.transfer.guard import Guard
 
 __all__ = ["SourceFiles"]
-
-_FLAGS = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-# O_NONBLOCK: opening a FIFO would wait for a writer before it can be refused.
-_GUARDED = _FLAGS | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +57,8 @@ class SourceFiles:
     ) -> None:
         if limit < 1:
             raise UsageError("no file can be open", needed="a limit of 1 or more")
-        self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
-        self._owner_uid = owner_uid
-        self._allow_hard_links = allow_hard_links
+        resolved = tuple(Path(os.path.realpath(root)) for root in roots)
+        self._guard = Guard(resolved, owner_uid, allow_hard_links)
         self._limit = limit
         self._trusted: set[Path] = set()
         self._open: OrderedDict[Path, int] = OrderedDict()
@@ -129,70 +123,35 @@ class SourceFiles:
             fd = self._try_twice(path, tensor)
         except (OSError, ValueError) as error:
             if path in self._seen and isinstance(error, FileNotFoundError):
-                raise _changed(path, found=error.strerror) from None
+                raise _changed(path, tensor, error.strerror) from None
             raise _unreadable(path, tensor, error) from None
         try:
-            self._admit(fd, path, tensor)
+            self._meet(os.fstat(fd), path, tensor)
         except BaseException:
             os.close(fd)
             raise
         return fd
 
     def _try_twice(self, path: Path, tensor: str | None) -> int:
+        open_it = self._guard.open_trusted if path in self._trusted else self._guard.open
         try:
-            return self._resolve_and_open(path, tensor)
+            return open_it(path, tensor)
         except OSError as error:
             if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._open:
                 raise
         for _ in range((len(self._open) + 1) // 2):
             self._close_oldest()
-        return self._resolve_and_open(path, tensor)
+        return open_it(path, tensor)
 
-    def _resolve_and_open(self, path: Path, tensor: str | None) -> int:
-        if path in self._trusted:
-            resolved, flags = path, _GUARDED & ~getattr(os, "O_NOFOLLOW", 0)
-        else:
-            resolved, flags = Path(os.path.realpath(path)), _GUARDED
-            self._inside(resolved, path, tensor)
-        # Before the open too: to open a device can have effects.
-        _regular(os.stat(resolved), path, tensor)
-        return os.open(resolved, flags)
-
-    def _admit(self, fd: int, path: Path, tensor: str | None) -> None:
-        """Check what was opened, on the descriptor that will be read from."""
-        found = os.fstat(fd)
-        _regular(found, path, tensor)
-        if path not in self._trusted:
-            self._inside(_real_path(fd), path, tensor)
-            self._links(found, path, tensor)
-        if self._seen.setdefault(path, _Identity.of(found)) != _Identity.of(found):
-            raise _changed(path, tensor)
-
-    def _inside(self, resolved: Path | None, path: Path, tensor: str | None) -> None:
-        if resolved is None or any(resolved.is_relative_to(root) for root in self._roots):
+    def _meet(self, found: os.stat_result, path: Path, tensor: str | None) -> None:
+        """Remember a file that is seen first; know it again later."""
+        identity = _Identity.of(found)
+        if path in self._seen:
+            if self._seen[path] != identity:
+                raise _changed(path, tensor)
             return
-        raise UnsafeDataFileError(
-            "the data file leaves the model's folder",
-            tensor=tensor,
-            file=path,
-            needed=f"a file in {' or '.join(map(str, self._roots))}",
-            found=str(resolved),
-            hint="Move the data file beside the model.",
-        )
-
-    def _links(self, found: os.stat_result, path: Path, tensor: str | None) -> None:
-        if found.st_nlink <= 1 or self._allow_hard_links:
-            return
-        if found.st_uid != self._owner_uid:
-            raise UnsafeDataFileError(
-                "the data file has other names, and another owner than the model",
-                tensor=tensor,
-                file=path,
-                needed="one link, or the model file's owner",
-                found=f"{found.st_nlink} links, owner {found.st_uid}",
-                hint="Copy the data file, or allow hard links.",
-            )
-        if path not in self._seen:
+        self._seen[path] = identity
+        if found.st_nlink > 1 and path not in self._trusted and not self._guard.allow_hard_links:
             self.notes.append(f"{path} has {found.st_nlink} links; its owner is the model file's")
 
     def _close_oldest(self) -> None:
@@ -213,24 +172,6 @@ class SourceFiles:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def _regular(found: os.stat_result, path: Path, tensor: str | None) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        raise UnsafeDataFileError(
-            "the data file is not a regular file",
-            tensor=tensor,
-            file=path,
-            found=f"mode {stat.filemode(found.st_mode)}",
-        )
-
-
-def _real_path(fd: int) -> Path | None:
-    """Where an open file is: a parent may have become a symlink between resolving and opening."""
-    try:
-        return Path(f"/proc/self/fd/{fd}").readlink()
-    except OSError:
-        return None
 
 
 def _changed(path: Path, tensor: str | None = None, found: str | None = None) -> SourceChangedError:

@@ -35,7 +35,7 @@ def _clonable(step: Step, fd: int, sources: SourceFiles, block: int) -> int:
     """Bytes of a step that share the source's blocks."""
     if not isinstance(step, Move):
         return 0
-    span, offset = step.spans[0], step.pieces[0].offset
+    span, offset = step.first, step.pieces[0].offset
     src_fd = sources.fd(span.path, tensor=step.pieces[0].name)
     if os.fstat(src_fd).st_dev != os.fstat(fd).st_dev or span.offset % block or offset % block:
         return 0

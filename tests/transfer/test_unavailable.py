@@ -22,7 +22,7 @@ LACKING = {
 }
 
 
-@pytest.fixture(params=LACKING.values(), ids=LACKING)
+@pytest.fixture(params=list(LACKING.values()), ids=list(LACKING))
 def rung_left(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     missing, left = request.param
     for name in missing:

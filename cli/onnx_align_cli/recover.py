@@ -1,0 +1,110 @@
+"""`onnx-align recover`: finish or discard what killed runs left behind."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from onnx_align_cli import options
+from onnx_align_cli.signals import SIGNALS, Interrupted
+from onnx_align_cli.streams import say_json
+from onnx_align_pass.errors import ModelNotFoundError
+from onnx_align_pass.printable import printable
+
+if TYPE_CHECKING:
+    from onnx_align_pass.transfer.recover import Leftover
+
+__all__ = ["recover"]
+
+OUTCOMES = ("finished", "discarded", "live", "untrusted")
+
+
+def recover(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[PATH]...", help="Folders, or models.", show_default="this folder"),
+    ] = None,
+    recursive: Annotated[
+        bool, typer.Option("--recursive", "-r", help="Look into the folders below, too.")
+    ] = False,
+    as_json: options.AsJson = False,
+) -> None:
+    """Finish or discard what killed runs left behind; live runs are not touched.
+
+    Every run does so for its own destination. A model is whole before and after.
+    """
+    from onnx_align_pass.transfer.recover import recover_folder
+
+    places = list(_places(paths or [Path()], recursive=recursive))
+    found: list[Leftover] = []
+    try:
+        for folder, model_name in places:
+            SIGNALS.hold()
+            found += recover_folder(folder, model_name)
+            SIGNALS.release()
+    except Interrupted as stop:
+        stop.outcome = "what was recovered until now stays so"
+        raise
+    finally:
+        SIGNALS.drop_hold()
+    if as_json:
+        say_json(_values(found))
+    else:
+        _show(found)
+
+
+def _places(paths: list[Path], *, recursive: bool) -> Iterator[tuple[Path, str | None]]:
+    """Folders to look into, with the name of the model if one was named."""
+    for path in paths:
+        if path.is_dir():
+            yield path, None
+            if recursive:
+                yield from ((folder, None) for folder in _folders_below(path))
+        elif path.parent.is_dir() and (path.exists() or path.suffix.lower() == ".onnx"):
+            # A model that is missing may be what a killed run was about to publish.
+            yield path.parent, path.name
+        else:
+            raise ModelNotFoundError(
+                "there is no such folder or model", file=path, hint="Name a folder, or a model."
+            )
+
+
+def _folders_below(path: Path) -> Iterator[Path]:
+    from onnx_align_pass.transfer.recover import is_staging_name
+
+    for folder, names, _ in os.walk(path):
+        names[:] = sorted(name for name in names if not is_staging_name(name))
+        yield from (Path(folder, name) for name in names)
+
+
+def _values(found: list[Leftover]) -> dict[str, object]:
+    return {
+        "leftovers": [
+            {
+                "path": printable(str(one.path)),
+                "outcome": one.outcome,
+                "reason": printable(one.reason),
+            }
+            for one in found
+        ],
+        "totals": {name: sum(one.outcome == name for one in found) for name in OUTCOMES},
+    }
+
+
+def _show(found: list[Leftover]) -> None:
+    from onnx_align_cli.show import show_facts
+
+    if not found:
+        show_facts("nothing to recover", ())
+        return
+    headline = ", ".join(
+        f"{count} {name}"
+        for name in OUTCOMES
+        if (count := sum(one.outcome == name for one in found))
+    )
+    lines = ((one.outcome, printable(f"{one.path}: {one.reason}")) for one in found)
+    show_facts(headline, lines)

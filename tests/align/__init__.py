@@ -1,0 +1,1 @@
+"""From file to file: the whole way, on real and odd models."""
