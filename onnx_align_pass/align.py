@@ -17,6 +17,9 @@ from onnx_align_pass.report import AlignReport
 
 __all__ = ["align_external_data_streaming", "align_file", "plan_file"]
 
+DEFAULT_STORAGE = StoragePolicy()
+DEFAULT_LAYOUT = LayoutPolicy()
+
 PathLike = str | os.PathLike[str]
 
 
@@ -24,8 +27,8 @@ def align_file(
     source: PathLike,
     destination: PathLike | None = None,
     *,
-    storage: StoragePolicy = StoragePolicy(),
-    layout: LayoutPolicy = LayoutPolicy(),
+    storage: StoragePolicy = DEFAULT_STORAGE,
+    layout: LayoutPolicy = DEFAULT_LAYOUT,
     progress: Progress = SILENT,
     verify: bool = False,
     overwrite: bool = False,
@@ -56,7 +59,7 @@ def align_file(
     options = Options(storage, layout, progress, verify, overwrite, durable)
     path = Path(source)
     target = None if destination is None else Path(destination)
-    if path.is_dir():
+    if os.path.isdir(path):
         return repack_folder(path, target, options)
     return AlignReport((repack(path, target, options, References()),))
 
@@ -64,8 +67,8 @@ def align_file(
 def plan_file(
     source: PathLike,
     *,
-    storage: StoragePolicy = StoragePolicy(),
-    layout: LayoutPolicy = LayoutPolicy(),
+    storage: StoragePolicy = DEFAULT_STORAGE,
+    layout: LayoutPolicy = DEFAULT_LAYOUT,
     in_place: bool = False,
 ) -> LayoutPlan:
     """Make the plan that `align_file` would carry out; nothing is written.

@@ -45,7 +45,7 @@ class Destination:
             DestinationError: It is a symlink in place, the source under any spelling, or exists.
         """
         if destination is None:
-            if source.is_symlink():
+            if os.path.islink(source):
                 raise DestinationError(
                     "in place is refused: the model is a symlink",
                     file=source,
@@ -53,14 +53,14 @@ class Destination:
                     hint="Name the target itself, or a new destination.",
                 )
             return cls(source, in_place=True, overwrite=overwrite)
-        model = destination / source.name if destination.is_dir() else destination
+        model = destination / source.name if os.path.isdir(destination) else destination
         if _same(model, source):
             raise DestinationIsSourceError(
                 "the destination is the source",
                 file=model,
                 hint="Choose another name, or ask for in place.",
             )
-        if model.is_dir():
+        if os.path.isdir(model):
             raise DestinationExistsError("the destination is a folder", file=model)
         if _exists(model) and not overwrite:
             raise DestinationExistsError(
@@ -105,7 +105,7 @@ class Destination:
         """Data files of the model that is replaced, by plain relative names."""
         if self.in_place:
             return prepared.homes
-        if not self.model.is_file():
+        if not os.path.isfile(self.model):
             return frozenset()
         names = references.of(self.model) or frozenset()
         plain = (os.path.normpath(name) for name in names)
@@ -127,7 +127,7 @@ class Destination:
             )
 
     def _check_existing(self, path: Path, claimed: bool, prepared: Prepared) -> None:
-        if path.is_dir():
+        if os.path.isdir(path):
             raise DestinationExistsError("the data file's name is a folder's", file=path)
         source = prepared.skeleton.path
         read = [source, *(prepared.skeleton.data_path(home) for home in prepared.homes)]
@@ -160,7 +160,7 @@ class Destination:
 
     def _removable(self, name: str, prepared: Prepared, references: References) -> bool:
         path = self.folder / name
-        if path.is_symlink() or not path.is_file():
+        if os.path.islink(path) or not os.path.isfile(path):
             return False
         source = prepared.skeleton
         read = [source.path, *(source.data_path(home) for home in prepared.homes)]

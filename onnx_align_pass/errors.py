@@ -33,6 +33,10 @@ __all__ = [
 ]
 
 
+_LONGEST = 400
+"""Characters of one fact that are shown; a path may be as long as 4,096."""
+
+
 class AlignError(Exception):
     """The root of the tree. Its text names what is wrong, where, and what to do next."""
 
@@ -55,13 +59,13 @@ class AlignError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        where = [f"tensor '{printable(self.tensor)}'"] if self.tensor is not None else []
-        where += [printable(self.file)] if self.file is not None else []
-        facts = [f"needed {printable(self.needed)}"] if self.needed is not None else []
-        facts += [f"found {printable(self.found)}"] if self.found is not None else []
-        text = ": ".join([*where, printable(self.problem)])
+        where = [f"tensor '{_shown(self.tensor)}'"] if self.tensor is not None else []
+        where += [_shown(self.file)] if self.file is not None else []
+        facts = [f"needed {_shown(self.needed)}"] if self.needed is not None else []
+        facts += [f"found {_shown(self.found)}"] if self.found is not None else []
+        text = ": ".join([*where, _shown(self.problem)])
         text += f" ({', '.join(facts)})" if facts else ""
-        return f"{text}. {printable(self.hint)}" if self.hint else text
+        return f"{text}. {_shown(self.hint)}" if self.hint else text
 
     def facts(self) -> dict[str, str]:
         """The error as an object for `--json`."""
@@ -74,7 +78,14 @@ class AlignError(Exception):
             "found": self.found,
             "hint": self.hint,
         }
-        return {key: printable(value) for key, value in pairs.items() if value is not None}
+        return {key: _shown(value) for key, value in pairs.items() if value is not None}
+
+
+def _shown(text: str) -> str:
+    """Make a stranger's text fit to show: nothing that a terminal acts on, nothing endless."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
+    return printable(text)
 
 
 class UsageError(AlignError, ValueError):

@@ -197,7 +197,7 @@ def _plain_name(name: str) -> None:
         any(part in ("", ".") for part in parts)
         or ".." in name
         or "\\" in name
-        or not name.isprintable()
+        or any(ord(character) < 32 or ord(character) == 127 for character in name)
         or (len(name) > 1 and name[1] == ":")
     )
     if bad:

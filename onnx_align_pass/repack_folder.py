@@ -65,7 +65,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _check_target(source: Path, target: Path) -> None:
-    if target.exists() and not target.is_dir():
+    if os.path.lexists(target) and not os.path.isdir(target):
         raise DestinationExistsError("the destination is a file, the source a folder", file=target)
     inner, outer = Path(os.path.realpath(target)), Path(os.path.realpath(source))
     if inner.is_relative_to(outer):

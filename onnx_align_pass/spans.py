@@ -30,6 +30,7 @@ class FileSpan(_Span):
     __slots__ = ()
 
     def __new__(cls, path: Path, offset: int, length: int) -> FileSpan:
+        """Make a span of `length` bytes from `offset` on."""
         if offset < 0 or length < 0:
             raise SpanError(str(path), offset, length)
         return tuple.__new__(cls, (path, offset, length))

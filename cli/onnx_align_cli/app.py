@@ -66,7 +66,9 @@ def run(arguments: Sequence[str]) -> int:
         )
     except _ParserError as error:
         return say_failure(_misused(error), as_json="--json" in arguments)
-    except SystemExit:
+    except SystemExit as stop:
+        if not stop.code:
+            return Exit.DONE  # a completion was printed
         # How typer and rich say that whoever read the help text has gone.
         silence_stdout()
         return Exit.PIPE_CLOSED

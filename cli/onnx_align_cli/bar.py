@@ -53,9 +53,10 @@ class ByteBar:
         """Start a new bar, in place of the one before."""
         self._bytes, self._at_hand = 0, ""
         with suppress(OSError):
-            if self._task is not None:
-                self._live.remove_task(self._task)
-            self._task = self._live.add_task(printable(model), total=total_bytes, at_hand="")
+            if self._task is None:
+                self._task = self._live.add_task("", total=None, at_hand="")
+            # Not a new task: the thread that draws must always find the one that it knows.
+            self._live.reset(self._task, total=total_bytes, description=printable(model))
 
     def advance(self, nbytes: int, tensor: str) -> None:
         """Count."""
@@ -125,12 +126,13 @@ def _columns(width: int) -> list[ProgressColumn]:
     name = Column(ratio=2, no_wrap=True, overflow="ellipsis")
     model = [_TextColumn(lambda task: task.description, name)] if names else []
     tensor = [_TextColumn(lambda task: str(task.fields["at_hand"]), name.copy())] if names else []
-    number = Column(no_wrap=True, justify="right")
+    amount = Column(no_wrap=True, justify="right", min_width=len("999.9 MiB / 999.9 MiB"))
+    speed = Column(no_wrap=True, justify="right", min_width=len("999.9 MiB/s"))
     return [
         *model,
         BarColumn(bar_width=None, table_column=Column(ratio=3)),
-        _TextColumn(_amount, number),
-        _TextColumn(_speed, number.copy()),
+        _TextColumn(_amount, amount),
+        _TextColumn(_speed, speed),
         TimeRemainingColumn(compact=True),
         *tensor,
     ]

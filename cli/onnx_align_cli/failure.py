@@ -29,7 +29,7 @@ def failure_of(error: BaseException, *, os_error: Exit = Exit.WRITE) -> Failure:
 
     Args:
         error: The error.
-        os_error: What an operating system's error means for the command that met it.
+        os_error: What an operating system's error about a file means for the command that met it.
 
     Raises:
         KeyError: The error is a defect: it deserves its traceback.
@@ -43,7 +43,9 @@ def failure_of(error: BaseException, *, os_error: Exit = Exit.WRITE) -> Failure:
         return Failure(code, (), {"error": type(error).__name__, "message": "stdout was closed"})
     if isinstance(error, AlignError):
         return _refused(code, error)
-    return _os_failure(os_error, error)
+    # Without a name it is stdout that failed: a full disk behind a redirection.
+    named = getattr(error, "filename", None) is not None
+    return _os_failure(os_error if named else code, error)
 
 
 def _refused(code: int, error: AlignError) -> Failure:

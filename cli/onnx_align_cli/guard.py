@@ -22,7 +22,7 @@ def guarded(function: Callable[P, None], *, os_error: Exit = Exit.WRITE) -> Call
 
     Args:
         function: The command; its parameter `as_json`, if it has one, is `--json`.
-        os_error: What an operating system's error means that the core has not named.
+        os_error: What an operating system's error about a file means, where the core has not said.
     """
 
     @wraps(function)
@@ -30,7 +30,7 @@ def guarded(function: Callable[P, None], *, os_error: Exit = Exit.WRITE) -> Call
         try:
             function(*args, **kwargs)
         except (AlignError, OSError, Interrupted, KeyboardInterrupt) as error:
-            if isinstance(error, BrokenPipeError):
+            if isinstance(error, OSError) and error.filename is None:
                 silence_stdout()
             failure = failure_of(error, os_error=os_error)
             return say_failure(failure, as_json=bool(kwargs.get("as_json")))

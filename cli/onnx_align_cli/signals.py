@@ -45,7 +45,7 @@ class Signals:
         if threading.current_thread() is threading.main_thread():
             for number in (getattr(signal, name, None) for name in _NAMES):
                 if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
-                    before = signal.signal(number, self._handle)
+                    before = signal.signal(number, self.handle)
                     self._before.setdefault(number, before or signal.SIG_DFL)
         return self
 
@@ -77,7 +77,12 @@ class Signals:
         """Let signals through again; one that came in the meantime is forgotten."""
         self._held = False
 
-    def _handle(self, signum: int, frame: FrameType | None) -> None:
+    def handle(self, signum: int, frame: FrameType | None = None) -> None:
+        """Do what a signal asks for; what `signal.signal` is given.
+
+        Raises:
+            Interrupted: Unless signals are held, or this one follows another closely.
+        """
         now, first = time.monotonic(), self._received is None
         if not first and now - self._at < PATIENCE_SECONDS:
             return

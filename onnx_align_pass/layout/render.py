@@ -42,7 +42,8 @@ def _placement_line(one: Placement) -> str:
     return (
         f"external {facts.slot.place} {printable(facts.slot.name)!r} {facts.dtype}"
         f"{list(facts.shape)}: {printable(one.request.origin)} -> {printable(one.file)} "
-        f"@ {one.offset} + {one.length}, padding {one.padding}{tied} ({one.request.decision.reason})"
+        f"@ {one.offset} + {one.length}, padding {one.padding}{tied} "
+        f"({one.request.decision.reason})"
     )
 
 

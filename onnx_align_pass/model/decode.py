@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -23,6 +24,8 @@ class DecodedTensor:
     """A tensor whose numbers are decoded when its bytes are needed, and dropped after."""
 
     name: str
+    file: Path
+    """The model."""
     fields: tuple[FileSpan | bytes, ...]
     """Fields of a TensorProto as they stand in the file, tags included."""
     field_name: str
@@ -41,12 +44,15 @@ class DecodedTensor:
             data = self._bytes(tensor)
         except (DecodeError, ValueError, TypeError, OverflowError) as error:
             raise TensorError(
-                f"its {self.field_name} cannot be decoded: {error}", tensor=self.name
+                f"its {self.field_name} cannot be decoded: {error}",
+                tensor=self.name,
+                file=self.file,
             ) from None
         if len(data) != self.length:
             raise TensorError(
                 f"its {self.field_name} contradicts its element type and shape",
                 tensor=self.name,
+                file=self.file,
                 needed=f"{self.length:,} bytes for shape {list(self.shape)}",
                 found=f"{len(data):,} bytes",
                 hint="The model is damaged; export it again.",

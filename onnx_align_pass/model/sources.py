@@ -26,6 +26,7 @@ from onnx_align_pass.tensors import Residence, Slot, TensorFacts
 
 __all__ = ["Located", "data_file_names", "facts_of", "locate"]
 
+_PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
 _MAX_BYTES: Final = 2**63 - 1
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
@@ -83,28 +84,44 @@ def locate(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> 
 
 
 def _inline(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
+    if tensor.HasField("segment"):
+        raise _segment(facts, skeleton)
     cut = skeleton.cut_of(tensor)
-    filled = _typed(tensor)
-    if len(filled) + tensor.HasField("raw_data") > 1:
-        raise _twice(facts, skeleton, [*filled, cut.field_name if cut else "raw_data"])
+    held = [field.name for field, _ in tensor.ListFields() if field.number in _PAYLOAD]
+    if cut is not None:
+        held.remove("raw_data")  # the placeholder
+        held.append(cut.field_name)
+    if len(held) > 1:
+        raise _twice(facts, skeleton, held)
+    if not held:
+        raise _mismatch(facts, skeleton.path, "no bytes at all")
+    if held[0] not in ("raw_data", TYPED_FIELD_OF[tensor.data_type]):
+        raise _mismatch(facts, skeleton.path, f"numbers in {held[0]}")
     if cut is not None and cut.payload is not None:
         source: Source = cut.payload
-        field = "inline" if cut.field_name == "raw_data" else cut.field_name
     elif cut is not None:
-        return Located(_decoded(facts, tensor, cut.fields, cut.field_name), cut.field_name)
-    elif filled:
-        return Located(_decoded(facts, tensor, (tensor.SerializeToString(),), filled[0]), filled[0])
+        return Located(_decoded(facts, tensor, skeleton, cut.fields, held[0]), held[0])
+    elif held[0] == "raw_data":
+        source = MemoryBytes(tensor.raw_data)
     else:
-        source, field = MemoryBytes(tensor.raw_data), "inline"
+        whole = (tensor.SerializeToString(),)
+        return Located(_decoded(facts, tensor, skeleton, whole, held[0]), held[0])
     if source.length != facts.nbytes:
         raise _mismatch(facts, skeleton.path, f"{source.length:,} inline bytes")
-    return Located(source, field)
+    return Located(source, "inline" if held[0] == "raw_data" else held[0])
 
 
 def _decoded(
-    facts: TensorFacts, tensor: onnx.TensorProto, fields: tuple[FileSpan | bytes, ...], name: str
+    facts: TensorFacts,
+    tensor: onnx.TensorProto,
+    skeleton: Skeleton,
+    fields: tuple[FileSpan | bytes, ...],
+    field_name: str,
 ) -> DecodedTensor:
-    return DecodedTensor(facts.slot.name, fields, name, tensor.data_type, facts.shape, facts.nbytes)
+    name, file = facts.slot.name, skeleton.path
+    return DecodedTensor(
+        name, file, fields, field_name, tensor.data_type, facts.shape, facts.nbytes
+    )
 
 
 def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
@@ -116,6 +133,8 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
             file=skeleton.path,
             hint="Strings must be inline; a type that onnx does not know needs a newer onnx.",
         )
+    if tensor.HasField("segment"):
+        raise _segment(facts, skeleton)
     if tensor.raw_data or getattr(tensor, field):
         raise _twice(facts, skeleton, ["external data", "raw_data" if tensor.raw_data else field])
     location, offset_text, length_text, notes = _entries(tensor)
@@ -141,10 +160,6 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
     if offset + length > _MAX_BYTES:
         raise _bad_entry(facts, skeleton.path, "offset + length is past what a file can hold", None)
     return Located(FileSpan(skeleton.data_path(home), offset, length), "inline", home, notes)
-
-
-def _typed(tensor: onnx.TensorProto) -> list[str]:
-    return [field.name for field, _ in tensor.ListFields() if field.number in TYPED_FIELDS]
 
 
 def _entries(tensor: onnx.TensorProto) -> tuple[str, str, str, tuple[str, ...]]:
@@ -176,7 +191,7 @@ def _plain(facts: TensorFacts, location: str, file: Path) -> str:
         location.startswith("/")
         or ".." in parts
         or "\\" in location
-        or "\0" in location
+        or any(ord(character) < 32 or ord(character) == 127 for character in location)
         or (len(location) > 1 and location[1] == ":")
     ):
         raise UnsafeDataFileError(
@@ -187,9 +202,18 @@ def _plain(facts: TensorFacts, location: str, file: Path) -> str:
             hint="Move the data file beside the model, and export or repair its location.",
         )
     home = "/".join(part for part in parts if part not in ("", "."))
-    if not home:
+    if parts[-1] in ("", "."):
         raise _bad_entry(facts, file, "its location names no file", repr(location))
     return home
+
+
+def _segment(facts: TensorFacts, skeleton: Skeleton) -> TensorError:
+    return TensorError(
+        "it is a segment of a larger tensor, which no reader of ONNX supports",
+        tensor=facts.slot.name,
+        file=skeleton.path,
+        hint="Export the model again, with whole tensors.",
+    )
 
 
 def _twice(facts: TensorFacts, skeleton: Skeleton, found: list[str]) -> TensorError:

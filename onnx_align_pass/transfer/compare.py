@@ -40,13 +40,7 @@ def compare_pieces(
                 count = read_full(fd, found, piece.offset + at)
                 # Compared as bytes: memoryviews compare element by element.
                 if count < len(wanted) or bytes(found[:count]) != bytes(wanted):
-                    raise VerifyError(
-                        "what was written is not what was read",
-                        tensor=piece.name,
-                        file=path.name,
-                        found=f"a difference within {len(wanted):,} bytes from {piece.offset + at:,}",
-                        hint="Nothing was published. Check the disk and the memory of this machine.",
-                    )
+                    raise _differs(piece, path, piece.offset + at, len(wanted))
     finally:
         os.close(fd)
 
@@ -65,3 +59,13 @@ def _source_parts(
         fd = sources.fd(source.path, tensor=piece.name)
         read_full(fd, part, source.offset + at)
         yield at, part
+
+
+def _differs(piece: Piece, path: Path, offset: int, length: int) -> VerifyError:
+    return VerifyError(
+        "what was written is not what was read",
+        tensor=piece.name,
+        file=path.name,
+        found=f"a difference within the {length:,} bytes from {offset:,}",
+        hint="Nothing was published. Check the disk and the memory of this machine.",
+    )

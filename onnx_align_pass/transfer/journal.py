@@ -32,7 +32,7 @@ class FileState:
         """State of a file, or None where there is none. Symlinks are not followed."""
         try:
             found = path.lstat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
 
@@ -79,7 +79,7 @@ def _identity(staging: Path) -> str:
 
 
 def write_journal(staging: Path, journal: Journal) -> Path:
-    """Write the journal; the caller syncs the file that is returned, then renames it into effect."""
+    """Write the journal under another name; the caller syncs it and renames it into effect."""
     path = staging / f"{JOURNAL}.new"
     path.write_text(json.dumps(asdict(journal)), encoding="utf-8")
     return path

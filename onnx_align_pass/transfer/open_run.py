@@ -16,16 +16,6 @@ SKIP_MAX = 16 << 10
 """Most bytes of the source that are read in vain to keep a run going."""
 
 
-class Piece(NamedTuple):
-    """Bytes with the place in the data file where they shall be."""
-
-    source: Source
-    offset: int
-    """First byte in the data file."""
-    name: str
-    """The tensor, for progress and errors."""
-
-
 class OpenRun:
     """A run that still takes pieces."""
 

@@ -11,6 +11,16 @@ from onnx_align_pass.spans import BufferSource, FileSpan, Source
 __all__ = ["Load", "Move", "Piece", "Run", "Step", "Stretch"]
 
 
+class Piece(NamedTuple):
+    """Bytes with the place in the data file where they shall be."""
+
+    source: Source
+    offset: int
+    """First byte in the data file."""
+    name: str
+    """The tensor, for progress and errors."""
+
+
 @dataclass(frozen=True, slots=True)
 class Move:
     """Spans that follow each other in their file and in the data file: one copy."""

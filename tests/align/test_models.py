@@ -1,22 +1,23 @@
-"""Every odd and every real model: nothing lost, everything on its boundary, every runtime content."""
+"""Every odd and real model: nothing lost, everything on its boundary, every runtime content."""
 
 from __future__ import annotations
 
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
 from onnx_align_pass import AlignReport, LayoutPolicy, StoragePolicy, align_file, plan_file
+from tests.corpus import oracle
+from tests.corpus.case import Case
+from tests.corpus.params import cases as all_cases
+from tests.corpus.real import BACKEND, REAL
+from tests.corpus.running import run, same_outputs
 
-from ..corpus import oracle
-from ..corpus.case import Case
-from ..corpus.params import cases as all_cases
-from ..corpus.real import BACKEND, REAL
-from ..corpus.running import run, same_outputs
 from .snapshot import snapshot
 
 REFUSED = {"location_down_and_up"}
@@ -27,7 +28,7 @@ EVERYTHING = StoragePolicy(size_threshold_bytes=0)
 NOTHING = StoragePolicy(size_threshold_bytes=1 << 40)
 
 
-def cases(**flags: bool) -> list[object]:
+def cases(**flags: bool) -> list[Any]:
     """The cases of the corpus that are not refused on purpose."""
     return [one for one in all_cases(**flags) if one.id not in REFUSED]
 
@@ -82,9 +83,7 @@ def test_a_model_is_repacked_in_place(case: Case, tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "original", tmp_path / "copy")
     model = tmp_path / "copy" / original.relative_to(tmp_path / "original")
     # Some builders leave a file of the default name beside the model.
-    align_file(
-        model, layout=LayoutPolicy(alignment=64), durable=False, verify=True, overwrite=True
-    )
+    align_file(model, layout=LayoutPolicy(alignment=64), durable=False, verify=True, overwrite=True)
     assert_same(original, model)
     assert_laid_out(model, 64)
     again = align_file(model, layout=LayoutPolicy(alignment=64), durable=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from . import BAD, CASES
 __all__ = ["bad_cases", "cases"]
 
 
-def cases(**flags: bool) -> list[object]:
+def cases(**flags: bool) -> list[Any]:
     """The cases whose flags are these, such as `runs=True`; each is called by its name."""
     return [
         pytest.param(case, id=name)
@@ -20,7 +21,7 @@ def cases(**flags: bool) -> list[object]:
     ]
 
 
-def bad_cases(**flags: bool) -> list[object]:
+def bad_cases(**flags: bool) -> list[Any]:
     """The bad cases whose flags are these; what only root can build says so when it is skipped."""
     root = (
         pytest.mark.needs_root,

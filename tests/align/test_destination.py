@@ -1,0 +1,307 @@
+"""Where a result may go: never over the source, never over somebody else's file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from onnx_align_pass import (
+    DataFileSharedError,
+    DestinationError,
+    DestinationExistsError,
+    DestinationIsSourceError,
+    LayoutPolicy,
+    ModelNotFoundError,
+    PolicyError,
+    StoragePolicy,
+    WriteError,
+    align_external_data_streaming,
+    align_file,
+)
+from tests.corpus import oracle
+
+from .small_models import external_model, weights_model
+from .snapshot import snapshot
+
+SPELLINGS = ["m.onnx", "./m.onnx", "sub/../m.onnx", "link.onnx", "hard.onnx", "dirlink/m.onnx"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "models"
+
+
+@pytest.fixture
+def model(folder: Path) -> Path:
+    return external_model(folder / "m.onnx")
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_the_source_is_no_destination_under_any_spelling(
+    model: Path, folder: Path, spelling: str, overwrite: bool
+) -> None:
+    (folder / "sub").mkdir()
+    (folder / "link.onnx").symlink_to("m.onnx")
+    (folder / "hard.onnx").hardlink_to(model)
+    (folder / "dirlink").symlink_to(".")
+    before = snapshot(folder)
+    with pytest.raises(DestinationIsSourceError):
+        align_file(model, folder / spelling, overwrite=overwrite)
+    assert snapshot(folder) == before
+
+
+@pytest.mark.parametrize("name", ["m.onnx.data", "link.data", "hard.data"])
+def test_the_sources_data_is_no_destination_even_by_force(
+    model: Path, folder: Path, name: str
+) -> None:
+    data = folder / "m.onnx.data"
+    (folder / "link.data").symlink_to(data.name)
+    (folder / "hard.data").hardlink_to(data)
+    before = snapshot(folder)
+    with pytest.raises(DestinationIsSourceError):
+        align_file(model, folder / "new.onnx", layout=LayoutPolicy(data_name=name), overwrite=True)
+    with pytest.raises(DestinationIsSourceError):
+        align_external_data_streaming(model, folder / "new.onnx", folder / name)
+    assert snapshot(folder) == before
+
+
+def test_data_outside_the_models_folder_is_refused(model: Path, tmp_path: Path) -> None:
+    before = snapshot(tmp_path)
+    with pytest.raises(DestinationError, match="outside"):
+        align_external_data_streaming(model, tmp_path / "new.onnx", tmp_path.parent / "w.data")
+    for name in ("../w.data", "/w.data", "a/../../w.data", "a\\b", "C:w", "", "."):
+        with pytest.raises(PolicyError):
+            LayoutPolicy(data_name=name)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "sub").symlink_to(tmp_path)
+    with pytest.raises(DestinationError, match="outside"):
+        align_file(model, tmp_path / "out/new.onnx", layout=LayoutPolicy(data_name="sub/w.data"))
+    (tmp_path / "out" / "sub").unlink()
+    (tmp_path / "out").rmdir()
+    assert snapshot(tmp_path) == before
+
+
+def test_data_and_model_are_two_files(model: Path, tmp_path: Path) -> None:
+    with pytest.raises(DestinationError):
+        align_file(model, tmp_path / "new.onnx", layout=LayoutPolicy(data_name="new.onnx"))
+    assert not (tmp_path / "new.onnx").exists()
+
+
+def test_an_existing_model_is_replaced_only_by_force(model: Path, tmp_path: Path) -> None:
+    old = external_model(tmp_path / "out" / "m.onnx", seed=1)
+    old.chmod(0o640)
+    before = snapshot(tmp_path)
+    with pytest.raises(DestinationExistsError):
+        align_file(model, old)
+    assert snapshot(tmp_path) == before
+    align_file(model, old, overwrite=True)
+    assert oracle.tensors(old) == oracle.tensors(model)
+    assert old.stat().st_mode & 0o777 == 0o640
+
+
+def test_somebody_elses_data_file_is_replaced_only_by_force(model: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "new.onnx.data").write_bytes(b"precious")
+    before = snapshot(tmp_path)
+    with pytest.raises(DestinationExistsError):
+        align_file(model, out / "new.onnx")
+    assert snapshot(tmp_path) == before
+    align_file(model, out / "new.onnx", overwrite=True)
+    assert oracle.tensors(out / "new.onnx") == oracle.tensors(model)
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_data_file_of_two_models_is_not_replaced(
+    model: Path, folder: Path, overwrite: bool
+) -> None:
+    (folder / "twin.onnx").write_bytes(model.read_bytes())
+    before = snapshot(folder)
+    with pytest.raises(DataFileSharedError, match=r"twin\.onnx"):
+        align_file(model, overwrite=overwrite)
+    with pytest.raises(DataFileSharedError):
+        align_file(model, layout=LayoutPolicy(alignment=64), overwrite=overwrite)
+    assert snapshot(folder) == before
+
+
+def test_a_data_file_of_two_models_is_not_removed(model: Path, folder: Path) -> None:
+    (folder / "twin.onnx").write_bytes(model.read_bytes())
+    twin = oracle.tensors(folder / "twin.onnx")
+    report = align_file(model, layout=LayoutPolicy(data_name="own.data")).models[0]
+    assert report.removed == ()
+    assert oracle.tensors(folder / "twin.onnx") == twin == oracle.tensors(model)
+
+
+def test_a_superseded_data_file_is_removed_after_the_commit(model: Path, folder: Path) -> None:
+    before = oracle.tensors(model)
+    report = align_file(model, layout=LayoutPolicy(data_name="other.data")).models[0]
+    assert report.removed == ("m.onnx.data",)
+    assert sorted(path.name for path in folder.iterdir()) == ["m.onnx", "other.data"]
+    assert oracle.tensors(model) == before
+
+
+def test_forcing_over_a_model_removes_what_only_it_used(model: Path, tmp_path: Path) -> None:
+    old = external_model(tmp_path / "out" / "m.onnx", data="old.data", seed=1)
+    (old.parent / "else.data").write_bytes(b"somebody else's")
+    align_file(model, old, overwrite=True)
+    names = sorted(path.name for path in old.parent.iterdir())
+    assert names == ["else.data", "m.onnx", "m.onnx.data"]
+
+
+def test_in_place_through_a_symlink_is_refused_and_names_the_target(
+    model: Path, tmp_path: Path
+) -> None:
+    link = tmp_path / "link.onnx"
+    link.symlink_to(model)
+    before = snapshot(tmp_path)
+    with pytest.raises(DestinationError, match=r"models/m\.onnx"):
+        align_file(link)
+    assert snapshot(tmp_path) == before
+
+
+def test_in_place_keeps_names_modes_and_owner(folder: Path) -> None:
+    model = external_model(folder / "m.onnx", data="weights.bin")
+    model.chmod(0o604)
+    (folder / "weights.bin").chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(folder / "weights.bin", 12345, 54321)
+        os.chown(model, 12345, 54321)
+    before = oracle.tensors(model)
+    owner = model.stat().st_uid
+    align_file(model, layout=LayoutPolicy(alignment=65536))
+    assert oracle.tensors(model) == before
+    assert sorted(path.name for path in folder.iterdir()) == ["m.onnx", "weights.bin"]
+    assert model.stat().st_mode & 0o777 == 0o604
+    data = (folder / "weights.bin").stat()
+    assert (data.st_mode & 0o777, data.st_uid, data.st_nlink) == (0o640, owner, 1)
+
+
+def test_new_files_have_the_mode_of_the_umask(model: Path, tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        align_file(model, tmp_path / "new.onnx")
+    finally:
+        os.umask(old)
+    for name in ("new.onnx", "new.onnx.data"):
+        assert (tmp_path / name).stat().st_mode & 0o777 == 0o640
+
+
+def test_in_place_a_new_external_tensor_joins_the_default_file(folder: Path) -> None:
+    model = external_model(folder / "m.onnx", {"a": (40, 40)}, data="w.bin")
+    proto = oracle.parse(model)
+    proto.graph.initializer.extend(weights_model({"new": (50, 50)}).graph.initializer)
+    model.write_bytes(proto.SerializeToString())
+    before = oracle.tensors(model)
+    align_file(model)
+    assert oracle.tensors(model) == before
+    found = {t.name: oracle.entries_of(t)["location"] for _, t in oracle.walk(oracle.parse(model))}
+    assert found == {"a": "w.bin", "new": "m.onnx.data"}
+
+
+def test_nothing_is_external_then_there_is_no_data_file(tmp_path: Path) -> None:
+    model = tmp_path / "m.onnx"
+    model.write_bytes(weights_model({"a": (40, 40)}).SerializeToString())
+    size = align_external_data_streaming(model, tmp_path / "n.onnx", tmp_path / "n.data")
+    assert size == 0
+    assert not (tmp_path / "n.data").exists()
+    assert oracle.tensors(tmp_path / "n.onnx") == oracle.tensors(model)
+
+
+@pytest.mark.parametrize("alignment", [0, -1, 3, 4097, -4096])
+def test_a_bad_alignment_is_refused(model: Path, tmp_path: Path, alignment: int) -> None:
+    with pytest.raises(PolicyError, match="power of two"):
+        align_external_data_streaming(model, tmp_path / "n.onnx", tmp_path / "n.data", alignment)
+
+
+@pytest.mark.parametrize("chunk_size", [0, -1])
+def test_a_bad_chunk_size_is_refused(model: Path, tmp_path: Path, chunk_size: int) -> None:
+    with pytest.raises(PolicyError, match="chunk_size"):
+        align_external_data_streaming(
+            model, tmp_path / "n.onnx", tmp_path / "n.data", 64, chunk_size
+        )
+    assert not (tmp_path / "n.onnx").exists()
+
+
+@pytest.mark.parametrize("chunk_size", [1, 7, 4096, 1 << 40])
+@pytest.mark.parametrize("alignment", [1, 64, 1 << 20])
+def test_the_streaming_call_returns_the_size_of_the_data(
+    model: Path, tmp_path: Path, alignment: int, chunk_size: int
+) -> None:
+    data = tmp_path / "deep" / "n.data"
+    size = align_external_data_streaming(
+        model, tmp_path / "n.onnx", data, alignment, chunk_size, durable=False
+    )
+    assert size == data.stat().st_size
+    assert oracle.tensors(tmp_path / "n.onnx") == oracle.tensors(model)
+
+
+def test_a_destination_folder_is_made_and_unmade(model: Path, tmp_path: Path) -> None:
+    align_file(model, tmp_path / "x" / "y" / "n.onnx")
+    assert oracle.tensors(tmp_path / "x/y/n.onnx") == oracle.tensors(model)
+    with pytest.raises(DestinationError):
+        align_file(model, tmp_path / "p/q/n.onnx", layout=LayoutPolicy(data_name="n.onnx"))
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_folder_as_destination_takes_the_models_name(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    align_file(model, tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["m.onnx", "m.onnx.data"]
+
+
+def test_a_missing_model_is_named(tmp_path: Path) -> None:
+    for source in (tmp_path / "none.onnx", tmp_path / "none\x01.onnx", tmp_path / ("n" * 300)):
+        with pytest.raises(ModelNotFoundError):
+            align_file(source, tmp_path / "n.onnx")
+        with pytest.raises(ModelNotFoundError):
+            align_file(source)
+
+
+def test_a_destination_below_a_file_is_a_clear_error(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"x")
+    with pytest.raises(WriteError):
+        align_file(model, tmp_path / "file" / "n.onnx")
+
+
+def test_a_hub_snapshot_of_symlinks_is_read(tmp_path: Path) -> None:
+    blobs, snap = tmp_path / "blobs", tmp_path / "snapshots" / "rev"
+    blobs.mkdir()
+    snap.mkdir(parents=True)
+    source = external_model(tmp_path / "plain" / "model.onnx", data="model.onnx_data")
+    for name in ("model.onnx", "model.onnx_data"):
+        (blobs / f"hash-{name}").write_bytes((source.parent / name).read_bytes())
+        (snap / name).symlink_to(f"../../blobs/hash-{name}")
+    align_file(snap / "model.onnx", tmp_path / "out.onnx")
+    assert oracle.tensors(tmp_path / "out.onnx") == oracle.tensors(source)
+    assert (tmp_path / "out.onnx").stat().st_nlink == 1
+
+
+def test_tied_tensors_share_one_range(tmp_path: Path) -> None:
+    model = external_model(tmp_path / "m.onnx", {"a": (40, 40), "b": (40, 40)})
+    proto = oracle.parse(model)
+    first, second = proto.graph.initializer
+    del second.external_data[:]
+    second.external_data.extend(first.external_data)
+    model.write_bytes(proto.SerializeToString())
+    report = align_file(model, tmp_path / "n.onnx").models[0]
+    assert report.data_bytes == 40 * 40 * 4
+    entries = [oracle.entries_of(t) for _, t in oracle.walk(oracle.parse(tmp_path / "n.onnx"))]
+    assert entries[0] == entries[1]
+
+
+def test_a_result_too_large_for_protobuf_is_refused_before_it_is_written(tmp_path: Path) -> None:
+    model = external_model(tmp_path / "m.onnx", {"a": (1024,), "b": (1024,)})
+    with (tmp_path / "m.onnx.data").open("r+b") as file:
+        file.truncate(3 << 30)
+    proto = oracle.parse(model)
+    for tensor in proto.graph.initializer:
+        tensor.dims[0] = 3 << 27  # 1.5 GiB each
+        del tensor.external_data[1:]
+    model.write_bytes(proto.SerializeToString())
+    before = snapshot(tmp_path)
+    with pytest.raises(Exception, match="too large for protobuf"):
+        align_file(model, tmp_path / "n.onnx", storage=StoragePolicy(size_threshold_bytes=1 << 40))
+    assert snapshot(tmp_path) == before

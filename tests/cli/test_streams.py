@@ -1,0 +1,67 @@
+"""What becomes of stdout: a reader that goes, a full disk, a closed descriptor."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from .child import COMMAND, environment, run_child
+from .models import MODEL, write_model
+
+
+@pytest.mark.parametrize(
+    "arguments", [["plan"], ["plan", "--json"], ["plan", "--text"], ["align", "--force"]]
+)
+def test_a_reader_that_has_gone_ends_it_quietly(arguments: list[str], tmp_path: Path) -> None:
+    source = write_model(tmp_path)
+    more = [tmp_path / "out.onnx"] if arguments[0] == "align" else []
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = subprocess.run(
+            [*COMMAND, *arguments, source, *more],
+            env=environment(),
+            stdout=writer,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+    assert (tmp_path / "out.onnx").exists() == bool(more)
+
+
+def test_a_reader_of_the_help_text_that_has_gone_ends_it_quietly() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        done = run_child("align", "--help", capture_output=False, stdout=writer, stderr=-1)
+    finally:
+        os.close(writer)
+    assert (done.returncode, done.stderr) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+@pytest.mark.parametrize("arguments", [["plan"], ["plan", "--json"]])
+def test_a_full_disk_behind_stdout_ends_with_4(arguments: list[str], tmp_path: Path) -> None:
+    source = write_model(tmp_path)
+    with open("/dev/full", "w") as full:
+        done = run_child(*arguments, source, capture_output=False, stdout=full, stderr=-1)
+    assert done.returncode == 4
+    assert done.stderr == "error: No space left on device\n"
+
+
+def test_closed_descriptors_are_never_given_to_data_files(tmp_path: Path) -> None:
+    source = write_model(tmp_path)
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *COMMAND, "align", source, "out/"],
+        env=environment(),
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert (tmp_path / "out" / MODEL).stat().st_size > 0
