@@ -20,7 +20,7 @@ from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import recover_folder
 from onnx_align_pass.write import write
 
-__all__ = ["Options", "repack"]
+__all__ = ["Options", "lies_as_planned", "repack"]
 
 NO_REPLACEMENT = Replacement(None, {}, {}, ())
 
@@ -67,7 +67,7 @@ def repack(
                 model_name=destination.model.name,
                 in_place=destination.in_place,
             )
-        if destination.in_place and _lies_as_planned(prepared, files):
+        if destination.in_place and lies_as_planned(prepared, files):
             replacement, written = NO_REPLACEMENT, None
         else:
             replacement = destination.examine(prepared, references)
@@ -105,7 +105,7 @@ def repack(
     )
 
 
-def _lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:
+def lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:
     """Whether a model in place is already what the plan would make of it."""
     plan = prepared.plan
     if any(one.facts.residence is Residence.EXTERNAL for one in plan.inline):

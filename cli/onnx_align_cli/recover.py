@@ -26,7 +26,7 @@ OUTCOMES = ("finished", "discarded", "live", "untrusted")
 def recover(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Folders, or models.", show_default="this folder"),
+        typer.Argument(metavar="PATH", help="Folders, or models.", show_default="this folder"),
     ] = None,
     recursive: Annotated[
         bool, typer.Option("--recursive", "-r", help="Look into the folders below, too.")

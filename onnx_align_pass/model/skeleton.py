@@ -19,7 +19,16 @@ from google.protobuf.message import DecodeError
 
 from onnx_align_pass.errors import BrokenModelError, ModelNotFoundError
 from onnx_align_pass.model.schema import TYPED_FIELDS, Branch, branches
-from onnx_align_pass.model.wire import BYTES, Field, WireReader, encode_varint, fields_of
+from onnx_align_pass.model.wire import (
+    BYTES,
+    FIXED32,
+    FIXED64,
+    VARINT,
+    Field,
+    WireReader,
+    encode_varint,
+    fields_of,
+)
 from onnx_align_pass.spans import FileSpan
 
 __all__ = ["CUT_BYTES", "Cut", "Skeleton", "read_skeleton"]
@@ -31,7 +40,16 @@ MAX_SKELETON_BYTES: Final = 1 << 30
 MAX_DEPTH: Final = 100
 """Protobuf's own limit of nested messages."""
 
+MAX_PIECES: Final = 1000
+"""Numbers in more pieces than this are left to protobuf: a span takes more memory than a piece."""
+
 _RAW_DATA: Final = onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
+_NUMBER_WIRE: Final = {
+    number: {"float_data": FIXED32, "double_data": FIXED64}.get(name, VARINT)
+    for number, name in TYPED_FIELDS.items()
+}
+"""Wire type of one number of a field; what comes in another one is an unknown field."""
+_NUMBER_BYTES: Final = {"float_data": 4, "double_data": 8}
 _LFS: Final = b"version https://git-lfs"
 
 
@@ -182,21 +200,23 @@ class _Reader:
     def _tensor(self, start: int, end: int, merging: bool) -> bytes:
         """Copy a tensor, with its large weights behind a placeholder."""
         raw: Field | None = None
-        raws: list[Field] = []
+        large: list[Field] = []
         typed: list[Field] = []
         for found in fields_of(self._wire, start, end):
-            if found[0] == _RAW_DATA and found[1] == BYTES:
+            number, wire = found[0], found[1]
+            if number == _RAW_DATA and wire == BYTES:
                 raw = found  # of a field that occurs twice, protobuf takes the last
-                raws.append(found)
-            elif found[0] in TYPED_FIELDS:
-                _extend(typed, found)
+                if found[4] - found[3] > self._cut_bytes:
+                    large.append(found)
+            elif number in _NUMBER_WIRE and wire in (BYTES, _NUMBER_WIRE[number]):
+                if len(typed) <= MAX_PIECES:
+                    _extend(typed, found)
         if raw is not None:
-            large = [one for one in raws if one[4] - one[3] > self._cut_bytes]
-            cut = self._raw_cut(raw) if raw in large else None
+            cut = self._raw_cut(raw) if raw in large[-1:] else None
             return self._without(start, end, large, cut)
         # Numbers of tensors that protobuf will merge are appended in its order: left to it.
-        numbers = {one[0] for one in typed}
-        if merging or len(numbers) != 1 or sum(f[4] - f[2] for f in typed) <= self._cut_bytes:
+        left = merging or len(typed) > MAX_PIECES or len({one[0] for one in typed}) != 1
+        if left or sum(f[4] - f[2] for f in typed) <= self._cut_bytes:
             return self._without(start, end, [], None)
         return self._without(start, end, typed, self._typed_cut(typed))
 
@@ -220,7 +240,11 @@ class _Reader:
 
     def _typed_cut(self, typed: list[Field]) -> Cut:
         name = TYPED_FIELDS[typed[0][0]]
-        whole = len(typed) == 1 and typed[0][1] == BYTES and name in ("float_data", "double_data")
+        width = _NUMBER_BYTES.get(name, 1)
+        for _, wire, tag_at, content, after in typed:
+            if wire == BYTES and (after - content) % width:
+                raise self._wire.broken(f"a block of {name} ends inside a number", tag_at)
+        whole = len(typed) == 1 and typed[0][1] == BYTES and name in _NUMBER_BYTES
         payload = self._span(typed[0][3], typed[0][4]) if whole else None
         return Cut(name, tuple(self._span(f[2], f[4]) for f in typed), payload)
 

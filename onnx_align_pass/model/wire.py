@@ -26,6 +26,8 @@ __all__ = [
 
 VARINT, FIXED64, BYTES, GROUP_START, GROUP_END, FIXED32 = range(6)
 
+MAX_HEAD_BYTES = 5
+"""Protobuf reads no longer tag, and no longer length."""
 MAX_GROUP_DEPTH = 100
 """Protobuf's own limit of nested messages and groups."""
 _FIRST_WINDOW = 4096
@@ -160,11 +162,11 @@ def fields_of(reader: WireReader, start: int, end: int) -> Iterator[Field]:
         tag_at = at
         tag, at = reader.varint(at, end)
         number, wire = tag >> 3, tag & 7
-        if number == 0 or tag > 0xFFFF_FFFF:
+        if number == 0 or tag > 0xFFFF_FFFF or at - tag_at > MAX_HEAD_BYTES:
             raise reader.broken(f"{tag} is not a field's tag", tag_at)
         content = at
         if wire == BYTES:
-            length, content = reader.varint(at, end)
+            length, content = _length(reader, at, end)
             at = content + length
         elif wire == GROUP_START:
             at = _group_end(reader, number, at, end)
@@ -173,6 +175,14 @@ def fields_of(reader: WireReader, start: int, end: int) -> Iterator[Field]:
         if at > end:
             raise reader.broken(f"field {number} runs {at - end:,} bytes past its message", tag_at)
         yield number, wire, tag_at, content, at
+
+
+def _length(reader: WireReader, at: int, end: int) -> tuple[int, int]:
+    length, after = reader.varint(at, end)
+    # A length that needs more is of a message that protobuf would not read, but we do.
+    if after - at > MAX_HEAD_BYTES and length < 1 << 7 * MAX_HEAD_BYTES:
+        raise reader.broken(f"a length is longer than {MAX_HEAD_BYTES} bytes", at)
+    return length, after
 
 
 def _scalar_end(reader: WireReader, wire: int, at: int, end: int) -> int:
@@ -191,10 +201,11 @@ def _group_end(reader: WireReader, number: int, at: int, end: int) -> int:
     while open_groups:
         if at >= end:
             raise reader.broken("a group is never closed", at)
+        tag_at = at
         tag, at = reader.varint(at, end)
         number, wire = tag >> 3, tag & 7
-        if number == 0 or tag > 0xFFFF_FFFF:
-            raise reader.broken(f"{tag} is not a field's tag", at)
+        if number == 0 or tag > 0xFFFF_FFFF or at - tag_at > MAX_HEAD_BYTES:
+            raise reader.broken(f"{tag} is not a field's tag", tag_at)
         if wire == GROUP_START:
             open_groups.append(number)
             if len(open_groups) > MAX_GROUP_DEPTH:
@@ -203,7 +214,7 @@ def _group_end(reader: WireReader, number: int, at: int, end: int) -> int:
             if open_groups.pop() != number:
                 raise reader.broken(f"the end of group {number} closes another group", at)
         elif wire == BYTES:
-            length, at = reader.varint(at, end)
+            length, at = _length(reader, at, end)
             at += length
         else:
             at = _scalar_end(reader, wire, at, end)
