@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, TypeGuard
 
 from onnx_align_pass.errors import PolicyError
 from onnx_align_pass.tensors import Residence, SlotKind, TensorFacts
@@ -19,11 +19,17 @@ SHAPE_INPUT_MAX_BYTES = 1024
 
 onnxruntime, shape inference and onnx's full checker fail when such an input is external.
 """
+MAX_ALIGNMENT = 1 << 40
+"""Far above every page; keeps offsets within the 63 bits that a file has."""
 
 
 @dataclass(frozen=True, slots=True)
 class StorageDecision:
-    """Where one tensor's bytes shall be."""
+    """Where one tensor's bytes shall be.
+
+    Raises:
+        PolicyError: The alignment is not a power of two, or the group is not a plain relative name.
+    """
 
     external: bool
     reason: str
@@ -32,6 +38,12 @@ class StorageDecision:
     """Bytes; overrides the layout's alignment for this tensor."""
     group: str | None = None
     """Name of the data file that this tensor goes into, in place of the default one."""
+
+    def __post_init__(self) -> None:
+        if self.alignment is not None:
+            _power_of_two("alignment", self.alignment)
+        if self.group is not None:
+            _plain_name(self.group)
 
 
 _EMPTY = StorageDecision(False, "empty")
@@ -73,16 +85,10 @@ class StoragePolicy:
     """A tensor for which this is true is inline. Wins over `external_if`."""
 
     def __post_init__(self) -> None:
-        size = self.size_threshold_bytes
-        if size is not None and size < 0:
-            raise PolicyError("size_threshold_bytes", size, "a number of bytes, 0 or more")
-        for pattern in (*self.external, *self.inline):
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise PolicyError(
-                    "name pattern", pattern, f"a regular expression ({error})"
-                ) from None
+        if self.size_threshold_bytes is not None:
+            _at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
+        _patterns("external", self.external)
+        _patterns("inline", self.inline)
 
     def decide(self, facts: TensorFacts) -> StorageDecision:
         """Decide where a tensor's bytes shall be, and say why."""
@@ -156,14 +162,9 @@ class LayoutPolicy:
     def __post_init__(self) -> None:
         _power_of_two("alignment", self.alignment)
         _power_of_two("small_alignment", self.small_alignment)
-        if self.align_threshold < 0:
-            raise PolicyError(
-                "align_threshold", self.align_threshold, "a number of bytes, 0 or more"
-            )
-        if self.max_shard_size_bytes is not None and self.max_shard_size_bytes <= 0:
-            raise PolicyError(
-                "max_shard_size_bytes", self.max_shard_size_bytes, "more than 0 bytes"
-            )
+        _at_least("align_threshold", self.align_threshold, 0)
+        if self.max_shard_size_bytes is not None:
+            _at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
         if self.pad not in ("none", "file", "tensor"):
             raise PolicyError("pad", self.pad, "one of none, file, tensor")
         if self.data_name is not None:
@@ -186,18 +187,39 @@ def _element_floor(element_bits: int) -> int:
     return 1 << (element_bytes - 1).bit_length()
 
 
-def _power_of_two(option: str, value: int) -> None:
-    if not isinstance(value, int) or value <= 0 or value & (value - 1):
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _at_least(option: str, value: object, least: int) -> None:
+    if not _is_whole(value) or value < least:
+        raise PolicyError(option, value, f"a whole number of bytes, {least} or more")
+
+
+def _power_of_two(option: str, value: object) -> None:
+    if not _is_whole(value) or not 0 < value <= MAX_ALIGNMENT or value & (value - 1):
         raise PolicyError(option, value, "a power of two, such as 64, 4096 or 65536")
 
 
-def _plain_name(name: str) -> None:
-    parts = name.split("/")
+def _patterns(option: str, patterns: object) -> None:
+    # A lone text is a sequence of texts too: of its letters.
+    if not isinstance(patterns, tuple) or not all(isinstance(one, str) for one in patterns):
+        raise PolicyError(option, patterns, "a tuple of regular expressions")
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise PolicyError(option, pattern, f"a regular expression ({error})") from None
+
+
+def _plain_name(name: object) -> None:
+    parts = name.split("/") if isinstance(name, str) else [""]
     bad = (
-        any(part in ("", ".") for part in parts)
+        not isinstance(name, str)
+        or any(part in ("", ".") for part in parts)
         or ".." in name
         or "\\" in name
-        or any(ord(character) < 32 or ord(character) == 127 for character in name)
+        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
         or (len(name) > 1 and name[1] == ":")
     )
     if bad:

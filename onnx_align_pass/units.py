@@ -25,7 +25,7 @@ _FACTORS: Final = {
     "g": 2**30,
     "t": 2**40,
 }
-_SIZE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+_SIZE: Final = re.compile(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 
 def parse_size(text: str) -> int:
@@ -40,12 +40,12 @@ def parse_size(text: str) -> int:
     factor = _FACTORS.get(match[2].lower()) if match else None
     if match is None or factor is None:
         raise SizeError(text)
-    if "." not in match[1]:
-        return int(match[1]) * factor
-    size = float(match[1]) * factor
-    if size != int(size):
+    whole, _, decimals = match[1].partition(".")
+    # In integers: as a float, 1.005 kB is no whole number of bytes.
+    size, rest = divmod(int(whole + decimals) * factor, 10 ** len(decimals))
+    if rest:
         raise SizeError(text)
-    return int(size)
+    return size
 
 
 def format_bytes(count: int) -> str:

@@ -94,12 +94,10 @@ def _jobs(
         _Job(stage.data_path(file.name), folder / file.name, pieces, file.size)
         for file, pieces in _data_pieces(plan)
     ]
-    placements = {one.request.facts.slot.place: one for one in plan.placements}
-    requests = {one.facts.slot.place: one for one in prepared.requests}
-    bind(prepared.skeleton, prepared.tensors, requests, placements)
+    bind(prepared.skeleton, prepared.tensors, plan)
     jobs.append(_model_job(stage.path / MODEL, destination.model, emit(prepared.skeleton)))
     if any(state is not None for state in replacement.data_before.values()):
-        moved = (prepared.tensors[place] for place in placements)
+        moved = (prepared.tensors[one.request.facts.slot.place] for one in plan.placements)
         relocate(moved, stage.bridge_name)
         jobs.append(_model_job(stage.path / BRIDGE, destination.model, emit(prepared.skeleton)))
     return jobs

@@ -19,16 +19,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: What is typed after `onnx-align`; None: the arguments of this process.
     """
-    from onnx_align_cli.failure import failure_of, flush_stdout, say_failure
     from onnx_align_cli.signals import SIGNALS, Interrupted
-    from onnx_align_cli.streams import prepare_streams
 
     given = sys.argv[1:] if arguments is None else list(arguments)
-    prepare_streams()
     with SIGNALS:
         try:
-            from onnx_align_cli.app import run
-
+            with SIGNALS.held():
+                from onnx_align_cli.app import run
+                from onnx_align_cli.failure import failure_of, flush_stdout, say_failure
+                from onnx_align_cli.streams import prepare_streams
+            prepare_streams()
             code = run(given)
         except Interrupted as stop:
             code = say_failure(failure_of(stop), as_json="--json" in given)

@@ -12,6 +12,7 @@ import typer
 
 from onnx_align_cli import options
 from onnx_align_cli.options import OUTPUT, WRITING, Pad
+from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 from onnx_align_pass.errors import UsageError
 from onnx_align_pass.printable import printable
@@ -93,9 +94,10 @@ def align(
         external_data=external_data,
         max_shard_size=max_shard_size,
     )
-    from onnx_align_cli.bar import progress_bar
-    from onnx_align_cli.watch import watched
-    from onnx_align_pass.align import align_file
+    with SIGNALS.held():
+        from onnx_align_cli.bar import progress_bar
+        from onnx_align_cli.watch import watched
+        from onnx_align_pass.align import align_file
 
     with progress_bar(wanted=not (quiet or as_json)) as bar, watched(bar) as progress:
         report = align_file(

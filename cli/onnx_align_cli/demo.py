@@ -6,6 +6,7 @@ import math
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from onnx_align_cli import options
+from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import hint, say_json
 from onnx_align_pass.errors import UsageError, VerifyError
 from onnx_align_pass.printable import printable
@@ -48,15 +50,22 @@ def demo(
 ) -> None:
     """Build a model of 96 MiB, repack it, prove the result, and measure time and memory.
 
-    Needs about 400 MB of disk and half a minute. Everything that it writes is removed at the end.
+    Needs about 400 MB of disk and some ten seconds. What it writes is removed at the end.
     """
     if directory is not None and not directory.is_dir():
         raise UsageError("--dir is not a folder", file=directory)
+    with SIGNALS.held():
+        for module in ("onnx_align_pass.align", "onnx_align_pass.bench.session", "onnx_ir"):
+            import_module(module)
     say: Say = (lambda text: None) if as_json else hint
     with tempfile.TemporaryDirectory(prefix="onnx-align-demo-", dir=directory) as name:
         folder = Path(name)
-        proof = _prove(folder, side, say)
-        ours, theirs = _measure(folder, side, repeat, say)
+        try:
+            proof = _prove(folder, side, say)
+            ours, theirs = _measure(folder, side, repeat, say)
+        finally:
+            SIGNALS.hold()  # what was written is removed, come what may
+    SIGNALS.release()
     if as_json:
         say_json(_values(proof, [ours, theirs]))
     else:

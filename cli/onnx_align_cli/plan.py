@@ -10,6 +10,7 @@ import typer
 
 from onnx_align_cli import options
 from onnx_align_cli.options import OUTPUT, Pad
+from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say, say_json
 from onnx_align_pass.errors import ModelNotFoundError, UsageError
 from onnx_align_pass.printable import printable
@@ -64,7 +65,8 @@ def plan(
         external_data=external_data,
         max_shard_size=max_shard_size,
     )
-    from onnx_align_pass.align import plan_file
+    with SIGNALS.held():
+        from onnx_align_pass.align import plan_file
 
     folder = source.is_dir()
     plans = [

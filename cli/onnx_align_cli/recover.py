@@ -37,7 +37,8 @@ def recover(
 
     Every run does so for its own destination. A model is whole before and after.
     """
-    from onnx_align_pass.transfer.recover import recover_folder
+    with SIGNALS.held():
+        from onnx_align_pass.transfer.recover import recover_folder
 
     places = list(_places(paths or [Path()], recursive=recursive))
     found: list[Leftover] = []

@@ -2,15 +2,21 @@
 
 The first signal counts. Those that follow are ignored, because they would meet the clean-up. One
 that still comes after `PATIENCE_SECONDS` counts again: nobody is locked out of a run that hangs.
+
+This is the first module that a run imports, so it imports next to nothing itself.
 """
 
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from types import FrameType, TracebackType
-from typing import Any, Final, Self
+from contextlib import contextmanager
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from types import FrameType, TracebackType
+    from typing import Any, Final, Self
 
 __all__ = ["PATIENCE_SECONDS", "SIGNALS", "Interrupted", "Signals"]
 
@@ -32,6 +38,7 @@ class Signals:
     """The handlers of this process, as a context manager that installs them.
 
     A signal that is ignored when the process starts (`nohup`, a background job) stays ignored.
+    Outside the main thread, which alone may have handlers, nothing is installed.
     """
 
     def __init__(self) -> None:
@@ -42,11 +49,13 @@ class Signals:
 
     def __enter__(self) -> Self:
         self._received, self._held = None, False
-        if threading.current_thread() is threading.main_thread():
-            for number in (getattr(signal, name, None) for name in _NAMES):
-                if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+        for number in (getattr(signal, name, None) for name in _NAMES):
+            if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
+                try:
                     before = signal.signal(number, self.handle)
-                    self._before.setdefault(number, before or signal.SIG_DFL)
+                except ValueError:
+                    break
+                self._before[number] = before or signal.SIG_DFL
         return self
 
     def __exit__(
@@ -55,12 +64,32 @@ class Signals:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Once interrupted, the process ends at once: a signal more would only bring a traceback.
-        while self._before and self._received is None:
-            signal.signal(*self._before.popitem())
+        # Once interrupted, the process ends: a signal more would change its exit code, because
+        # Python gives up its own handlers, but not this one, before it has taken itself down.
+        ended = self._received is not None
+        while self._before:
+            number, before = self._before.popitem()
+            signal.signal(number, signal.SIG_IGN if ended else before)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Put off a signal: what runs now must not be cut in two.
+
+        Such as the import of a compiled module: numpy and onnx crash when theirs is interrupted.
+
+        Raises:
+            Interrupted: A signal came in the meantime.
+        """
+        self.hold()
+        try:
+            yield
+        except BaseException:
+            self.drop_hold()
+            raise
+        self.release()
 
     def hold(self) -> None:
-        """Put off a signal until `release`: what runs now must not be cut in two."""
+        """Put off a signal until `release`."""
         self._held = True
 
     def release(self) -> None:

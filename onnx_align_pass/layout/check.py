@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from operator import attrgetter
 
 from onnx_align_pass.errors import PlanError
 from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.policy import LayoutPolicy
 
 __all__ = ["check_plan", "violations"]
+
+_RANGE = attrgetter("offset", "length")
 
 
 def check_plan(plan: LayoutPlan, layout: LayoutPolicy) -> LayoutPlan:
@@ -34,11 +37,16 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
         problem = _alone(one, sizes.get(one.file), layout)
         if problem:
             yield one.request.facts.slot.name, problem
+    for file in sizes.keys() - by_file.keys():
+        yield "", f"{file} would hold no tensor"
     for file, placements in by_file.items():
         yield from _together(placements)
         limit = layout.max_shard_size_bytes
-        ranges = {(one.offset, one.length) for one in placements}
-        if limit is not None and sizes.get(file, 0) > limit and len(ranges) > 1:
+        if (
+            limit is not None
+            and sizes.get(file, 0) > limit
+            and len({_RANGE(one) for one in placements if one.length}) > 1
+        ):
             yield "", f"{file} is larger than {limit:,} bytes and holds more than one tensor"
 
 
@@ -59,15 +67,15 @@ def _alone(one: Placement, size: int | None, layout: LayoutPolicy) -> str | None
 
 def _together(placements: list[Placement]) -> Iterator[tuple[str, str]]:
     """No two ranges of a file share a byte, unless they are one range, tied."""
+    written = [one for one in placements if one.tied_to is None]
+    written.sort(key=_RANGE)
     ends_at, last = 0, ""
-    seen: dict[tuple[int, int], str] = {}
-    for one in sorted(placements, key=lambda p: (p.offset, p.length, p.tied_to is not None)):
-        slot = one.request.facts.slot
-        if one.tied_to is not None:
-            if (one.offset, one.length) not in seen:
-                yield slot.name, "it is tied to a range that nothing writes"
-            continue
+    for one in written:
         if one.offset < ends_at:
-            yield slot.name, f"it overlaps {last}"
-        seen[one.offset, one.length] = slot.place
-        ends_at, last = one.offset + one.length, slot.name
+            yield one.request.facts.slot.name, f"it overlaps {last}"
+        ends_at, last = one.offset + one.length, one.request.facts.slot.name
+    tied = [one for one in placements if one.tied_to is not None]
+    ranges = {(one.request.facts.slot.place, *_RANGE(one)) for one in written} if tied else set()
+    for one in tied:
+        if (one.tied_to, one.offset, one.length) not in ranges:
+            yield one.request.facts.slot.name, "it is tied to a range that nothing writes"

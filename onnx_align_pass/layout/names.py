@@ -8,14 +8,18 @@ from onnx_align_pass.policy import LayoutPolicy
 
 __all__ = ["default_data_name", "shard_name"]
 
+_NO_LOCATION = re.compile(r"\.(?=\.)|[\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
+"""What a file may be called, but no `location` may hold: `..`, `\\`, `c:`, control characters, and
+bytes that are not UTF-8."""
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9_]*)*$")
 
 
 def default_data_name(layout: LayoutPolicy, model_name: str) -> str:
-    """Name of the data file of a model called `model_name`."""
+    """Name of the data file of a model called `model_name`, such that a location can hold it."""
     template = layout.data_name or "{model}.data"
     stem = model_name.removesuffix(".onnx")
-    return template.replace("{model}", model_name).replace("{stem}", stem)
+    name = template.replace("{model}", model_name).replace("{stem}", stem)
+    return _NO_LOCATION.sub("_", name)
 
 
 def shard_name(base: str, shard: int, shards: int) -> str:

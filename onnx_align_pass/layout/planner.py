@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from onnx_align_pass.layout.names import default_data_name, shard_name
 from onnx_align_pass.layout.plan import LayoutPlan, Placement, PlannedFile
@@ -35,16 +34,6 @@ class _OpenFile:
     """The largest alignment in it."""
 
 
-class _Spot(NamedTuple):
-    """A placement whose file has no final name yet."""
-
-    file: _OpenFile
-    offset: int
-    alignment: int
-    padding: int
-    tied_to: str | None = None
-
-
 def make_plan(
     requests: Sequence[TensorRequest],
     layout: LayoutPolicy,
@@ -66,40 +55,39 @@ def make_plan(
 
 
 class _Planner:
+    """Fills data files in order; runs once a tensor, so the loop is kept short."""
+
     def __init__(self, layout: LayoutPolicy, base: str, keep_homes: bool) -> None:
         self._layout = layout
         self._base = base
         self._keep_homes = keep_homes
         self._files: list[_OpenFile] = []
         self._open: dict[str, _OpenFile] = {}
-        self._ties: dict[Tie | None, tuple[str, _Spot]] = {}
 
     def plan(self, requests: Sequence[TensorRequest], notes: Sequence[str]) -> LayoutPlan:
         moved = [one for one in requests if one.decision.external]
         ties = [_tie(one) for one in moved]
-        alignments = self._alignments(moved, ties)
-        spots = [
-            (self._tied(tie) if tie in self._ties else self._spot(request, tie, alignment))
-            for request, tie, alignment in zip(moved, ties, alignments, strict=True)
-        ]
-        names = self._names()
-        placements = tuple(
-            Placement(
-                request,
-                names[file.base, file.shard],
-                offset,
-                request.facts.nbytes,
-                alignment,
-                padding,
-                tied_to,
+        placed: list[Placement] = []
+        files: list[_OpenFile] = []
+        first_of: dict[Tie, int] = {}
+        for request, tie, alignment in zip(moved, ties, self._alignments(moved, ties), strict=True):
+            first = len(placed) if tie is None else first_of.setdefault(tie, len(placed))
+            if first < len(placed):
+                spot = placed[first]
+                place = spot.request.facts.slot.place
+                placed.append(spot._replace(request=request, padding=0, tied_to=place))
+                files.append(files[first])
+                continue
+            nbytes = request.facts.nbytes
+            file = self._file(self._base_of(request), nbytes, alignment)
+            offset = (file.end + alignment - 1) & -alignment
+            placed.append(
+                Placement(request, file.base, offset, nbytes, alignment, offset - file.end)
             )
-            for request, (file, offset, alignment, padding, tied_to) in zip(
-                moved, spots, strict=True
-            )
-        )
+            files.append(file)
+            self._fill(file, offset + nbytes, alignment)
         return LayoutPlan(
-            tuple(PlannedFile(names[f.base, f.shard], self._size(f)) for f in self._files),
-            placements,
+            *self._named(placed, files),
             tuple(one for one in requests if not one.decision.external),
             tuple(notes),
         )
@@ -123,24 +111,26 @@ class _Planner:
             largest[tie] if tie is not None else one for tie, one in zip(ties, own, strict=True)
         ]
 
-    def _tied(self, tie: Tie | None) -> _Spot:
-        place, spot = self._ties[tie]
-        return _Spot(spot.file, spot.offset, spot.alignment, 0, place)
-
-    def _spot(self, request: TensorRequest, tie: Tie | None, alignment: int) -> _Spot:
-        nbytes = request.facts.nbytes
-        file = self._file(self._base_of(request), nbytes, alignment)
-        end = file.end
-        offset = (end + alignment - 1) & -alignment
-        spot = _Spot(file, offset, alignment, offset - end)
-        file.end = offset + nbytes
+    def _fill(self, file: _OpenFile, end: int, alignment: int) -> None:
+        file.end = round_up(end, alignment) if self._layout.pad == "tensor" else end
         if alignment > file.alignment:
             file.alignment = alignment
-        if self._layout.pad == "tensor":
-            file.end = round_up(file.end, alignment)
-        if tie is not None:
-            self._ties[tie] = (request.facts.slot.place, spot)
-        return spot
+
+    def _named(
+        self, placed: Sequence[Placement], files: Sequence[_OpenFile]
+    ) -> tuple[tuple[PlannedFile, ...], tuple[Placement, ...]]:
+        """Give files and placements their names, now that the number of shards is known."""
+        shards = {base: file.shard for base, file in self._open.items()}
+        names = [shard_name(one.base, one.shard, shards[one.base]) for one in self._files]
+        planned = tuple(
+            PlannedFile(name, self._size(one)) for name, one in zip(names, self._files, strict=True)
+        )
+        if max(shards.values(), default=1) == 1:
+            return planned, tuple(placed)
+        name_of = {id(one): name for name, one in zip(names, self._files, strict=True)}
+        return planned, tuple(
+            one._replace(file=name_of[id(file)]) for one, file in zip(placed, files, strict=True)
+        )
 
     def _base_of(self, request: TensorRequest) -> str:
         if request.decision.group is not None:
@@ -156,7 +146,7 @@ class _Planner:
         limit = self._layout.max_shard_size_bytes
         if limit is None or file.end == 0:
             return file
-        end = self._padded(round_up(file.end, alignment) + nbytes, alignment)
+        end = self._padded(file, round_up(file.end, alignment) + nbytes, alignment)
         return file if end <= limit else self._begin(base, file.shard + 1)
 
     def _begin(self, base: str, shard: int) -> _OpenFile:
@@ -164,15 +154,14 @@ class _Planner:
         self._files.append(file)
         return file
 
-    def _padded(self, end: int, alignment: int) -> int:
-        return end if self._layout.pad == "none" else round_up(end, alignment)
+    def _padded(self, file: _OpenFile, end: int, alignment: int) -> int:
+        """Size of a file that would end with a tensor at `end`."""
+        if self._layout.pad == "file":
+            return round_up(end, max(file.alignment, alignment))
+        return round_up(end, alignment) if self._layout.pad == "tensor" else end
 
     def _size(self, file: _OpenFile) -> int:
         return round_up(file.end, file.alignment) if self._layout.pad == "file" else file.end
-
-    def _names(self) -> dict[tuple[str, int], str]:
-        shards = {base: file.shard for base, file in self._open.items()}
-        return {(f.base, f.shard): shard_name(f.base, f.shard, shards[f.base]) for f in self._files}
 
 
 def _tie(request: TensorRequest) -> Tie | None:

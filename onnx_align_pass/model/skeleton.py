@@ -44,11 +44,11 @@ MAX_PIECES: Final = 1000
 """Numbers in more pieces than this are left to protobuf: a span takes more memory than a piece."""
 
 _RAW_DATA: Final = onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
-_NUMBER_WIRE: Final = {
-    number: {"float_data": FIXED32, "double_data": FIXED64}.get(name, VARINT)
+_NUMBER_WIRES: Final = {
+    number: (BYTES, {"float_data": FIXED32, "double_data": FIXED64}.get(name, VARINT))
     for number, name in TYPED_FIELDS.items()
 }
-"""Wire type of one number of a field; what comes in another one is an unknown field."""
+"""Wire types in which numbers come, packed or one by one; what comes in another is unknown."""
 _NUMBER_BYTES: Final = {"float_data": 4, "double_data": 8}
 _LFS: Final = b"version https://git-lfs"
 
@@ -208,9 +208,8 @@ class _Reader:
                 raw = found  # of a field that occurs twice, protobuf takes the last
                 if found[4] - found[3] > self._cut_bytes:
                     large.append(found)
-            elif number in _NUMBER_WIRE and wire in (BYTES, _NUMBER_WIRE[number]):
-                if len(typed) <= MAX_PIECES:
-                    _extend(typed, found)
+            elif wire in _NUMBER_WIRES.get(number, ()) and len(typed) <= MAX_PIECES:
+                _extend(typed, found)
         if raw is not None:
             cut = self._raw_cut(raw) if raw in large[-1:] else None
             return self._without(start, end, large, cut)

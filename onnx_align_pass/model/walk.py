@@ -37,7 +37,10 @@ def walk(model: onnx.ModelProto) -> Iterator[Found]:
     for index, function in enumerate(model.functions):
         place = f"functions[{index}]"
         yield from _attributes(
-            function.attribute_proto, f"{place}.attribute_proto", function.name, SlotKind.ATTRIBUTE
+            function.attribute_proto,
+            f"{place}.attribute_proto",
+            _text(function.name),
+            SlotKind.ATTRIBUTE,
         )
         yield from _nodes(function.node, place, SlotKind.INITIALIZER)
     for index, training in enumerate(model.training_info):
@@ -50,7 +53,7 @@ def _graph(graph: onnx.GraphProto, place: str, kind: SlotKind) -> Iterator[Found
     prefix = f"{place}.initializer["
     for index, tensor in enumerate(graph.initializer):
         where = f"{prefix}{index}]"
-        yield Slot(where, tensor.name or where, kind), tensor
+        yield Slot(where, _text(tensor.name) or where, kind), tensor
     for index, sparse in enumerate(graph.sparse_initializer):
         yield from _sparse(sparse, f"{place}.sparse_initializer[{index}]", "", kind)
     yield from _nodes(graph.node, place, kind)
@@ -66,9 +69,14 @@ def _nodes(nodes: Iterable[onnx.NodeProto], place: str, kind: SlotKind) -> Itera
 
 def _node_name(node: onnx.NodeProto) -> str:
     """The name by which a person finds a node: a Constant is known by what it makes."""
-    if node.op_type == "Constant" and node.output:
-        return node.output[0]
-    return node.name or (node.output[0] if node.output else "")
+    if node.output and (node.op_type == "Constant" or not node.name):
+        return _text(node.output[0])
+    return _text(node.name)
+
+
+def _text(name: str | bytes) -> str:
+    """A name to show: protobuf hands out bytes when it is not UTF-8."""
+    return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
 
 def _attributes(
@@ -80,11 +88,12 @@ def _attributes(
         if attribute.type not in _WITH_TENSORS:
             continue
         where = f"{place}[{index}]"
-        name = f"{owner}.{attribute.name}" if owner else where
+        name = f"{owner}.{_text(attribute.name)}" if owner else where
         if attribute.HasField("t"):
-            yield Slot(f"{where}.t", attribute.t.name or name, own), attribute.t
+            yield Slot(f"{where}.t", _text(attribute.t.name) or name, own), attribute.t
         for at, tensor in enumerate(attribute.tensors):
-            yield Slot(f"{where}.tensors[{at}]", tensor.name or f"{name}[{at}]", own), tensor
+            called = _text(tensor.name) or f"{name}[{at}]"
+            yield Slot(f"{where}.tensors[{at}]", called, own), tensor
         if attribute.HasField("sparse_tensor"):
             yield from _sparse(attribute.sparse_tensor, f"{where}.sparse_tensor", name, kind)
         for at, sparse in enumerate(attribute.sparse_tensors):
@@ -103,5 +112,5 @@ def _sparse(
         if sparse.HasField(part):
             tensor: onnx.TensorProto = getattr(sparse, part)
             where = f"{place}.{part}"
-            called = tensor.name or (f"{name}.{part}" if name else where)
+            called = _text(tensor.name) or (f"{name}.{part}" if name else where)
             yield Slot(where, called, own), tensor

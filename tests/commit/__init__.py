@@ -1,0 +1,1 @@
+"""The commit: killed, failed, filled and interrupted at every step."""

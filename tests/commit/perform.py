@@ -1,0 +1,54 @@
+"""A task carried out, and what came of it, as plain values."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from onnx_align_pass import AlignError, LayoutPolicy, align_file, recover_folder
+
+__all__ = ["perform"]
+
+LAYOUT = ("alignment", "max_shard_size_bytes", "data_name")
+
+
+def perform(task: dict[str, Any]) -> dict[str, Any]:
+    """Carry out a task; an error is told by its name, not raised."""
+    before = descriptors()
+    try:
+        result: dict[str, Any] = {"done": call(task)}
+    except AlignError as error:
+        result = {"error": type(error).__name__, "text": str(error), "file": error.file}
+    except BaseException as error:
+        result = {"error": f"NOT OURS: {type(error).__name__}", "text": str(error), "file": None}
+    result["leaked"] = sorted(descriptors() - before)
+    return result
+
+
+def call(task: dict[str, Any]) -> list[str]:
+    """Do what the task says; say what was done."""
+    if task["call"] == "recover":
+        found = recover_folder(Path(task["folder"]))
+        return [leftover.outcome for leftover in found]
+    layout = LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task})
+    report = align_file(
+        task["source"],
+        task["destination"],
+        layout=layout,
+        overwrite=task.get("overwrite", False),
+        durable=task.get("durable", True),
+        verify=task.get("verify", False),
+    )
+    return ["unchanged" if model.unchanged else "written" for model in report.models]
+
+
+def descriptors() -> set[str]:
+    """The open descriptors of this process, each with what it is open to."""
+    found = set()
+    for fd in os.listdir("/proc/self/fd"):
+        try:
+            found.add(f"{fd} {os.readlink(f'/proc/self/fd/{fd}')}")
+        except OSError:
+            continue  # the one that listed them
+    return found

@@ -1,0 +1,129 @@
+"""Folders in which a run is killed, and the run itself; each small, and each told from the next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from onnx import GraphProto, TensorProto
+
+from ..corpus.build import external, model_of, showing, tensor
+
+__all__ = ["SCENES", "Scene", "task"]
+
+Task = dict[str, object]
+"""What `server` is told to do: JSON."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A folder before a run, and the run."""
+
+    name: str
+    build: Callable[[Path], None]
+    source: str
+    """The model, relative to the folder."""
+    destination: str | None = None
+    """None: in place."""
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """The model that the run writes, relative to the folder."""
+        return self.destination or self.source
+
+    def task(self, root: Path, **more: object) -> Task:
+        """The run, for `server` and `perform`."""
+        return task(
+            root / self.source,
+            None if self.destination is None else root / self.destination,
+            **{**self.options, **more},
+        )
+
+
+def task(source: Path, destination: Path | None = None, **options: object) -> Task:
+    """A call of `align_file`."""
+    target = None if destination is None else str(destination)
+    return {"call": "align", "source": str(source), "destination": target, **options}
+
+
+def write(folder: Path, graph: GraphProto, name: str = "model.onnx") -> None:
+    """Write a model, and give it and its data modes that no umask makes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_bytes(model_of(graph).SerializeToString(deterministic=True))
+    path.chmod(0o640)
+    for data in folder.rglob("*.data"):
+        data.chmod(0o604)
+
+
+def bystanders(folder: Path) -> None:
+    """Files that no run may touch: a text, and a model with data of its own."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "README.md").write_text("not a model\n")
+    write(folder, showing([external(tensor("z", [600]), folder, "other.data")]), "other.onnx")
+
+
+def weights(folder: Path, *locations: str, seed: str = "w") -> list[TensorProto]:
+    """Two tensors in each data file, none of a page's size, and one that is still inline."""
+    inline = tensor(f"{seed}.inline", [400])
+    folder.mkdir(parents=True, exist_ok=True)
+    return [
+        inline,
+        *(
+            external(tensor(f"{seed}.{index}", [300 + 101 * index]), folder, location)
+            for index, location in enumerate([*locations, *locations])
+        ),
+    ]
+
+
+def one_file(root: Path) -> None:
+    bystanders(root / "folder")
+    folder = root / "folder"
+    write(folder, showing(weights(folder, "model.onnx.data")))
+
+
+def three_files(root: Path) -> None:
+    bystanders(root / "folder")
+    folder = root / "folder"
+    names = ("a.data", "below/b.data", "c.data")
+    write(folder, showing([*weights(folder, *names)[1:]]))
+
+
+def to_a_fresh_folder(root: Path) -> None:
+    write(root / "source", showing(weights(root / "source", "model.onnx.data")))
+    bystanders(root / "folder")
+
+
+def over_another_model(root: Path) -> None:
+    to_a_fresh_folder(root)
+    folder = root / "folder"
+    graph = showing(weights(folder, "model.onnx.data", "second.data", seed="old"))
+    write(folder, graph)
+
+
+IN_PLACE = "folder/model.onnx"
+SCENES = {
+    scene.name: scene
+    for scene in (
+        Scene("fresh", to_a_fresh_folder, "source/model.onnx", "folder/model.onnx"),
+        Scene(
+            "fresh_in_shards",
+            to_a_fresh_folder,
+            "source/model.onnx",
+            "folder/model.onnx",
+            {"max_shard_size_bytes": 4096, "data_name": "new/{stem}.data"},
+        ),
+        Scene(
+            "overwrite",
+            over_another_model,
+            "source/model.onnx",
+            "folder/model.onnx",
+            {"overwrite": True},
+        ),
+        Scene("in_place", one_file, IN_PLACE),
+        Scene("in_place_three", three_files, IN_PLACE, None, {"alignment": 64}),
+        Scene("in_place_other_names", one_file, IN_PLACE, None, {"max_shard_size_bytes": 4096}),
+    )
+}

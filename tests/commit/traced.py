@@ -1,0 +1,134 @@
+"""Runs under strace: what they call, and what comes of a call that kills or fails."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+__all__ = ["Call", "Ended", "Tracer", "why_not"]
+
+ROOT = Path(__file__).parents[2]
+CALL = re.compile(r"^\d+\s+(\w+)\((.*)$")
+PLACE = re.compile(r"/[^\"]*\.align-[0-9a-f]{8}/?")
+"""A staging folder, in an argument."""
+END = '"/proc/self/fd"'
+"""What a run opens when it is done: `perform` counts descriptors."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One system call of a run."""
+
+    name: str
+    number: int
+    """1 for the first call of this name: strace's `when`."""
+    arguments: str
+
+    def __str__(self) -> str:
+        return f"{self.name}#{self.number}"
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    status: int
+    """Exit code, or minus the signal."""
+    result: dict[str, Any]
+    calls: tuple[Call, ...]
+    log: str
+
+    @property
+    def killed(self) -> bool:
+        """Whether an injected SIGKILL ended it."""
+        return self.status == -9 and "+++ killed by SIGKILL +++" in self.log
+
+
+def why_not() -> str | None:
+    """Why nothing can be traced here; None if it can."""
+    program = shutil.which("strace")
+    if program is None:
+        return "needs strace"
+    tried = subprocess.run([program, "-e", "trace=none", "true"], capture_output=True, check=False)
+    return "needs leave to trace (ptrace)" if tried.returncode else None
+
+
+class Tracer:
+    """Runs tasks under strace, one at a time, each in a fork of one prepared process."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.commit.server"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        self._read()
+
+    def run(self, task: dict[str, Any], traced: Sequence[str], *faults: str) -> Ended:
+        """Carry out a task; each fault is what follows `-e inject=`."""
+        pid = self._ask(task)["pid"]
+        inject = [part for fault in faults for part in ("-e", f"inject={fault}")]
+        names = ",".join(f"?{name}" for name in traced)
+        with subprocess.Popen(
+            ["strace", "-f", "-o", self._log, "-e", f"trace={names}", *inject, "-p", str(pid)],
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as strace:
+            # From this line on every call is seen.
+            assert strace.stderr is not None
+            said = strace.stderr.readline()
+            assert "attached" in said, said
+            ended = self._ask("")
+            strace.communicate()
+        log = self._log.read_text()
+        return Ended(ended["status"], ended["result"] or {}, tuple(calls(log)), log)
+
+    def _ask(self, question: object) -> dict[str, Any]:
+        assert self._server.stdin is not None
+        self._server.stdin.write("\n" if question == "" else json.dumps(question) + "\n")
+        self._server.stdin.flush()
+        return self._read()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._server.stdout is not None
+        answer: dict[str, Any] = json.loads(self._server.stdout.readline())
+        return answer
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        with self._server:
+            self._server.kill()
+
+
+def calls(log: str) -> Iterator[Call]:
+    """The calls in a log, up to where the run was done."""
+    numbers: Counter[str] = Counter()
+    for line in log.splitlines():
+        found = CALL.match(line)
+        if found is None:
+            continue
+        name, arguments = found.groups()
+        numbers[name] += 1
+        if END not in arguments:
+            yield Call(name, numbers[name], PLACE.sub("/", arguments))
+        elif numbers.total() > 1:
+            return

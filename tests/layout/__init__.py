@@ -1,0 +1,1 @@
+"""Where tensors lie: planner, proof of the plan, names, texts."""
