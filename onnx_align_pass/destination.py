@@ -11,6 +11,7 @@ from onnx_align_pass.errors import (
     DestinationError,
     DestinationExistsError,
     DestinationIsSourceError,
+    WriteError,
 )
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
@@ -43,7 +44,15 @@ class Destination:
 
         Raises:
             DestinationError: It is a symlink in place, the source under any spelling, or exists.
+            WriteError: The system does not let it be looked at.
         """
+        try:
+            return cls._of(source, destination, overwrite=overwrite)
+        except OSError as error:
+            raise WriteError.of(error, destination or source) from None
+
+    @classmethod
+    def _of(cls, source: Path, destination: Path | None, *, overwrite: bool) -> Destination:
         if destination is None:
             if os.path.islink(source):
                 raise DestinationError(
@@ -78,7 +87,14 @@ class Destination:
 
         Raises:
             DestinationError: Something there must not be touched.
+            WriteError: The system does not let it be looked at.
         """
+        try:
+            return self._examine(prepared, references)
+        except OSError as error:
+            raise WriteError.of(error, error.filename or self.model) from None
+
+    def _examine(self, prepared: Prepared, references: References) -> Replacement:
         claimed = self._claimed(prepared, references)
         names = [file.name for file in prepared.plan.files]
         notes: list[str] = []

@@ -42,7 +42,7 @@ def parse_size(text: str) -> int:
         raise SizeError(text)
     whole, _, decimals = match[1].partition(".")
     # In integers: as a float, 1.005 kB is no whole number of bytes.
-    size, rest = divmod(int(whole + decimals) * factor, 10 ** len(decimals))
+    size, rest = divmod(int(whole + decimals) * factor, int("1" + "0" * len(decimals)))
     if rest:
         raise SizeError(text)
     return size

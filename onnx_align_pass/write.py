@@ -24,6 +24,7 @@ from onnx_align_pass.transfer.engine import Piece, write_pieces
 from onnx_align_pass.transfer.journal import FileState, Journal
 from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.recover import is_staging_name
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
 __all__ = ["Written", "explained", "write"]
@@ -79,8 +80,11 @@ def write(
                     progress.phase("verifying")
                     compare_pieces(job.path, job.pieces, files, ladder.buffer)
         files.verify_unchanged()
+        # NFS and FUSE keep a file that is open, under a hidden name, and with it its folder.
+        files.close()
         progress.phase("publishing")
-        commit(stage, _journal(stage, destination, replacement), durable=durable)
+        with explained(destination.model, needed, reads=False):
+            commit(stage, _journal(stage, destination, replacement), durable=durable)
     model = next(job for job in jobs if job.path.name == MODEL)
     return Written(model.size, dict(ladder.moved))
 
@@ -105,11 +109,11 @@ def _jobs(
 
 def _data_pieces(plan: LayoutPlan) -> Iterator[tuple[PlannedFile, list[Piece]]]:
     pieces: dict[str, list[Piece]] = {file.name: [] for file in plan.files}
-    for one in plan.written:
-        source = one.request.source
-        assert source is not None, "a placement has bytes"
-        pieces[one.file].append(Piece(source, one.offset, one.request.facts.slot.name))
-    return ((file, pieces[file.name]) for file in plan.files)
+    for request, file, offset, _, _, _, tied_to in plan.placements:
+        if tied_to is None:
+            assert request.source is not None, "a placement has bytes"
+            pieces[file].append(Piece(request.source, offset, request.facts.slot.name))
+    return ((one, pieces[one.name]) for one in plan.files)
 
 
 def _model_job(path: Path, final: Path, parts: Sequence[Part]) -> _Job:
@@ -154,26 +158,49 @@ def _stat(path: Path) -> os.stat_result | None:
 
 
 def _journal(stage: Stage, destination: Destination, replacement: Replacement) -> Journal:
-    staged = (FileState.of(stage.path / name) for name in (MODEL, BRIDGE))
+    model, folder = FileState.of(stage.path / MODEL), destination.folder
+    data = {name: FileState.of(stage.data_path(name)) for name in replacement.data_before}
+    assert model is not None, "it was staged"
+    above = {parent for name in data for parent in Path(name).parents}
     return Journal(
         model=destination.model.name,
         model_before=replacement.model_before,
+        model_after=model,
+        bridge=FileState.of(stage.path / BRIDGE),
         data_before=replacement.data_before,
+        data_after={name: state for name, state in data.items() if state is not None},
         superseded=replacement.superseded,
-        staged_models=tuple(state for state in staged if state is not None),
+        new_folders=tuple(
+            parent.as_posix() for parent in sorted(above) if not (folder / parent).exists()
+        ),
     )
 
 
 @contextmanager
-def explained(final: Path, needed: int) -> Iterator[None]:
-    """Turn an operating system's error into one that names the file and the cure."""
+def explained(final: Path, needed: int, *, reads: bool = True) -> Iterator[None]:
+    """Turn an operating system's error into one that names the file and the cure.
+
+    Args:
+        final: The file that is being written.
+        needed: Bytes that the run needs.
+        reads: Whether a source may be what failed.
+
+    Raises:
+        ModelError: A source could not be read.
+        WriteError: The file could not be written.
+    """
     try:
         yield
     except OSError as error:
-        if error.filename is not None and not str(error.filename).startswith(str(final.parent)):
+        if reads and error.filename is not None and not _is_staged(error.filename):
             raise ModelError(
                 f"reading failed: {error.strerror or error}", file=str(error.filename)
             ) from None
         if error.errno in _NO_ROOM:
             raise DiskFullError(final, needed, error) from None
         raise WriteError.of(error, final) from None
+
+
+def _is_staged(filename: object) -> bool:
+    """Whether an error's file is one that the run writes; else it is a source."""
+    return isinstance(filename, str) and any(map(is_staging_name, Path(filename).parts))

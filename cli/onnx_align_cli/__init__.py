@@ -23,13 +23,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     given = sys.argv[1:] if arguments is None else list(arguments)
     with SIGNALS:
+        # Until a command starts (see `guard`): typer imports a lot before it does.
+        SIGNALS.hold()
+        from onnx_align_cli.app import run
+        from onnx_align_cli.failure import failure_of, flush_stdout, say_failure
+        from onnx_align_cli.streams import prepare_streams
+
+        prepare_streams()
         try:
-            with SIGNALS.held():
-                from onnx_align_cli.app import run
-                from onnx_align_cli.failure import failure_of, flush_stdout, say_failure
-                from onnx_align_cli.streams import prepare_streams
-            prepare_streams()
-            code = run(given)
-        except Interrupted as stop:
-            code = say_failure(failure_of(stop), as_json="--json" in given)
-        return flush_stdout(code)
+            return flush_stdout(run(given))
+        except Interrupted as stop:  # between a command and its end, or insisted on
+            return say_failure(failure_of(stop), as_json="--json" in given)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,11 +14,6 @@ from onnx_align_cli.options import OUTPUT, WRITING, Pad
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 from onnx_align_pass.errors import UsageError
-from onnx_align_pass.printable import printable
-from onnx_align_pass.units import format_bytes
-
-if TYPE_CHECKING:
-    from onnx_align_pass.report import AlignReport, ModelAlignment
 
 __all__ = ["align"]
 
@@ -96,6 +90,7 @@ def align(
     )
     with SIGNALS.held():
         from onnx_align_cli.bar import progress_bar
+        from onnx_align_cli.show_align import show_report
         from onnx_align_cli.watch import watched
         from onnx_align_pass.align import align_file
 
@@ -113,7 +108,7 @@ def align(
     if as_json:
         say_json(report.to_json())
     elif not quiet:
-        _show(report)
+        show_report(report)
 
 
 def _target(source: Path, destination: str | None, *, in_place: bool) -> Path | None:
@@ -132,82 +127,3 @@ def _target(source: Path, destination: str | None, *, in_place: bool) -> Path | 
         )
     folder = destination.endswith(("/", os.sep)) and not source.is_dir()
     return Path(destination, source.name) if folder else Path(destination)
-
-
-def _show(report: AlignReport) -> None:
-    from onnx_align_cli.show import Column, show_facts, show_table
-
-    if len(report.models) == 1:
-        only = report.models[0]
-        show_facts(_headline(only), _facts(only))
-    else:
-        columns = [
-            Column("model"),
-            Column("data files"),
-            Column("data", right=True),
-            Column("tensors", right=True),
-            Column("padding", right=True),
-            Column("seconds", right=True),
-        ]
-        show_table("", columns, map(_row, report.models))
-        show_facts(f"aligned {len(report.models)} models", _totals(report))
-    if report.carried:
-        show_facts(f"carried along {len(report.carried)} other files", ())
-
-
-def _headline(model: ModelAlignment) -> str:
-    done = "unchanged" if model.unchanged else "aligned"
-    return f"{done} {printable(str(model.destination))} ({format_bytes(model.model_bytes)})"
-
-
-def _facts(model: ModelAlignment) -> Iterator[tuple[str, str]]:
-    for file in model.data_files:
-        yield "data", f"{printable(file.name)}, {format_bytes(file.nbytes)}"
-    yield (
-        "tensors",
-        f"{model.external_tensors:,} external ({format_bytes(model.tensor_bytes)}), "
-        f"{model.inline_tensors:,} inline",
-    )
-    yield "padding", _padding(model)
-    if model.unchanged:
-        yield "time", f"{model.seconds:.2f} s; it lay as asked already, nothing was written"
-    else:
-        yield "time", f"{model.seconds:.2f} s{_speed(model)}"
-    if model.verified:
-        yield "verified", "every byte was read back and compared"
-    for name in model.removed:
-        yield "removed", printable(name)
-    for note in model.notes:
-        yield "note", printable(note)
-
-
-def _padding(model: ModelAlignment) -> str:
-    percent = 100 * model.padding_bytes / model.data_bytes if model.data_bytes else 0.0
-    return f"{format_bytes(model.padding_bytes)} ({percent:.2f} %)"
-
-
-def _speed(model: ModelAlignment) -> str:
-    if not (model.seconds and model.data_bytes):
-        return ""
-    return f", {format_bytes(int(model.data_bytes / model.seconds))}/s"
-
-
-def _row(model: ModelAlignment) -> tuple[str, ...]:
-    return (
-        printable(str(model.destination)),
-        ", ".join(printable(file.name) for file in model.data_files),
-        format_bytes(model.data_bytes),
-        f"{model.external_tensors:,}",
-        _padding(model),
-        "unchanged" if model.unchanged else f"{model.seconds:.2f}",
-    )
-
-
-def _totals(report: AlignReport) -> Iterator[tuple[str, str]]:
-    speed = f", {format_bytes(int(report.data_bytes / report.seconds))}/s" if report.seconds else ""
-    yield "data", format_bytes(report.data_bytes)
-    yield "padding", format_bytes(report.padding_bytes)
-    yield "time", f"{report.seconds:.2f} s{speed}"
-    for model in report.models:
-        for note in model.notes:
-            yield "note", f"{printable(str(model.destination))}: {printable(note)}"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 
 from onnx_align_pass.errors import UsageError
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.units import parse_size
-
-if TYPE_CHECKING:
-    from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 
 __all__ = [
     "OUTPUT",
@@ -131,8 +129,6 @@ def storage_policy(size_threshold: str) -> StoragePolicy:
     Raises:
         UsageError: The text is neither a size nor `keep`.
     """
-    from onnx_align_pass.policy import StoragePolicy
-
     if size_threshold.strip().lower() == KEEP:
         return StoragePolicy(size_threshold_bytes=None)
     return StoragePolicy(size_threshold_bytes=_size("--size-threshold", size_threshold))
@@ -152,8 +148,6 @@ def layout_policy(
     Raises:
         UsageError: A text is not a size, or the policy refuses a value.
     """
-    from onnx_align_pass.policy import LayoutPolicy
-
     return LayoutPolicy(
         alignment=_alignment("--alignment", alignment),
         align_threshold=_size("--align-threshold", align_threshold),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +13,9 @@ from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say, say_json
 from onnx_align_pass.errors import ModelNotFoundError, UsageError
 from onnx_align_pass.printable import printable
-from onnx_align_pass.units import format_bytes
 
 if TYPE_CHECKING:
     from onnx_align_pass.layout.plan import LayoutPlan
-    from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["plan"]
 
@@ -66,6 +63,7 @@ def plan(
         max_shard_size=max_shard_size,
     )
     with SIGNALS.held():
+        from onnx_align_cli.show_plan import show_plan
         from onnx_align_pass.align import plan_file
 
     folder = source.is_dir()
@@ -78,7 +76,8 @@ def plan(
     elif as_text:
         _say_text(plans, folder=folder)
     else:
-        _show(plans)
+        for model, one in plans:
+            show_plan(model, one)
 
 
 def _models_below(folder: Path) -> list[Path]:
@@ -118,59 +117,3 @@ def _say_text(plans: Plans, *, folder: bool) -> None:
         if folder:
             say(f"model {printable(str(path))}")
         say(plan_text(one).removesuffix("\n"))
-
-
-def _show(plans: Plans) -> None:
-    from onnx_align_cli.show import Column, show_facts, show_table
-
-    columns = [
-        Column("name"),
-        Column("from"),
-        Column("to"),
-        Column("bytes", right=True),
-        Column("padding", right=True),
-        Column("why"),
-    ]
-    for path, one in plans:
-        show_table(printable(str(path)), columns, _rows(one))
-        show_facts("total", _totals(one))
-
-
-def _rows(plan: LayoutPlan) -> Iterator[tuple[str, ...]]:
-    homes, one_file = _homes(plan), len(plan.files) == 1
-    home = homes[0] if len(homes) == 1 else ""
-    for one in plan.placements:
-        to = f"{'' if one_file else one.file} @ {one.offset}"
-        tied = f"; tied to {one.tied_to}" if one.tied_to else ""
-        yield _row(one.request, home, to, f"{one.padding:,}", tied)
-    for request in plan.inline:
-        yield _row(request, home, "inline", "", "")
-
-
-def _row(request: TensorRequest, home: str, to: str, padding: str, tied: str) -> tuple[str, ...]:
-    """A file's name is left out where it is the only one: it stands below the table."""
-    facts = request.facts
-    origin = request.origin.removeprefix(home) if request.home else request.origin
-    why = request.decision.reason + tied
-    cells = (facts.slot.name, origin.strip(), to.strip(), f"{facts.nbytes:,}", padding, why)
-    return tuple(map(printable, cells))
-
-
-def _homes(plan: LayoutPlan) -> list[str]:
-    """The data files that tensors are in now."""
-    requests = (*(one.request for one in plan.placements), *plan.inline)
-    return sorted({one.home for one in requests if one.home is not None})
-
-
-def _totals(plan: LayoutPlan) -> Iterator[tuple[str, str]]:
-    from onnx_align_pass.layout.render import padding_percent
-
-    yield "tensors", f"{len(plan.placements):,} external, {len(plan.inline):,} inline"
-    for home in _homes(plan):
-        yield "from", printable(home)
-    for file in plan.files:
-        yield "to", f"{printable(file.name)}, {format_bytes(file.size)}"
-    yield "files", f"{len(plan.files):,}"
-    yield "padding", f"{plan.padding_bytes:,} bytes ({padding_percent(plan):.2f} %)"
-    for note in plan.notes:
-        yield "note", printable(note)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onnx_align_cli import options
-from onnx_align_cli.signals import SIGNALS, Interrupted
+from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 from onnx_align_pass.errors import ModelNotFoundError
 from onnx_align_pass.printable import printable
@@ -38,6 +38,7 @@ def recover(
     Every run does so for its own destination. A model is whole before and after.
     """
     with SIGNALS.held():
+        from onnx_align_cli.show import show_facts
         from onnx_align_pass.transfer.recover import recover_folder
 
     places = list(_places(paths or [Path()], recursive=recursive))
@@ -46,16 +47,14 @@ def recover(
         for folder, model_name in places:
             SIGNALS.hold()
             found += recover_folder(folder, model_name)
+            SIGNALS.outcome = "what was recovered until now stays so"
             SIGNALS.release()
-    except Interrupted as stop:
-        stop.outcome = "what was recovered until now stays so"
-        raise
     finally:
         SIGNALS.drop_hold()
     if as_json:
         say_json(_values(found))
     else:
-        _show(found)
+        show_facts(_headline(found), map(_line, found))
 
 
 def _places(paths: list[Path], *, recursive: bool) -> Iterator[tuple[Path, str | None]]:
@@ -82,6 +81,10 @@ def _folders_below(path: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names)
 
 
+def _counts(found: list[Leftover]) -> dict[str, int]:
+    return {name: sum(one.outcome == name for one in found) for name in OUTCOMES}
+
+
 def _values(found: list[Leftover]) -> dict[str, object]:
     return {
         "leftovers": [
@@ -92,20 +95,14 @@ def _values(found: list[Leftover]) -> dict[str, object]:
             }
             for one in found
         ],
-        "totals": {name: sum(one.outcome == name for one in found) for name in OUTCOMES},
+        "totals": _counts(found),
     }
 
 
-def _show(found: list[Leftover]) -> None:
-    from onnx_align_cli.show import show_facts
+def _headline(found: list[Leftover]) -> str:
+    counts = [f"{count} {name}" for name, count in _counts(found).items() if count]
+    return ", ".join(counts) or "nothing to recover"
 
-    if not found:
-        show_facts("nothing to recover", ())
-        return
-    headline = ", ".join(
-        f"{count} {name}"
-        for name in OUTCOMES
-        if (count := sum(one.outcome == name for one in found))
-    )
-    lines = ((one.outcome, printable(f"{one.path}: {one.reason}")) for one in found)
-    show_facts(headline, lines)
+
+def _line(one: Leftover) -> tuple[str, str]:
+    return one.outcome, printable(f"{one.path}: {one.reason}")

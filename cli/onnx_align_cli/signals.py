@@ -21,16 +21,17 @@ if TYPE_CHECKING:
 __all__ = ["PATIENCE_SECONDS", "SIGNALS", "Interrupted", "Signals"]
 
 PATIENCE_SECONDS: Final = 10.0
+NOTHING: Final = "nothing was changed"
 _NAMES: Final = ("SIGINT", "SIGTERM", "SIGHUP")
 
 
 class Interrupted(BaseException):
     """A signal asked the run to stop. No KeyboardInterrupt: typer would swallow that."""
 
-    def __init__(self, signum: int) -> None:
-        super().__init__(signum)
+    def __init__(self, signum: int, outcome: str) -> None:
+        super().__init__(signum, outcome)
         self.signum = signum
-        self.outcome = "nothing was changed"
+        self.outcome = outcome
         """What the run had done by then."""
 
 
@@ -46,9 +47,11 @@ class Signals:
         self._received: int | None = None
         self._at = 0.0
         self._held = False
+        self.outcome = NOTHING
+        """What is true of the run if a signal ends it now."""
 
     def __enter__(self) -> Self:
-        self._received, self._held = None, False
+        self._received, self._held, self.outcome = None, False, NOTHING
         for number in (getattr(signal, name, None) for name in _NAMES):
             if number is not None and signal.getsignal(number) is not signal.SIG_IGN:
                 try:
@@ -75,7 +78,8 @@ class Signals:
     def held(self) -> Iterator[None]:
         """Put off a signal: what runs now must not be cut in two.
 
-        Such as the import of a compiled module: numpy and onnx crash when theirs is interrupted.
+        Such as an import: a class body turns the signal into a RuntimeError, and numpy and onnx
+        crash when the import of a compiled module is cut.
 
         Raises:
             Interrupted: A signal came in the meantime.
@@ -100,7 +104,7 @@ class Signals:
         """
         held, self._held = self._held, False
         if held and self._received is not None:
-            raise Interrupted(self._received)
+            raise Interrupted(self._received, self.outcome)
 
     def drop_hold(self) -> None:
         """Let signals through again; one that came in the meantime is forgotten."""
@@ -117,7 +121,7 @@ class Signals:
             return
         self._received, self._at = signum, now
         if not (first and self._held):
-            raise Interrupted(signum)
+            raise Interrupted(signum, self.outcome)
 
 
 SIGNALS: Final = Signals()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from onnx_align_cli.signals import SIGNALS, Interrupted
+from onnx_align_cli.signals import SIGNALS
 from onnx_align_pass.printable import printable
 from onnx_align_pass.progress import Progress
 
@@ -20,15 +20,12 @@ def watched(progress: Progress) -> Iterator[Progress]:
     """Give a progress that passes everything on, and holds signals while a model is published.
 
     Raises:
-        Interrupted: As it came, with the models that were published by then in its outcome.
+        Interrupted: A signal came while the last model was published.
     """
     watch = _Watch(progress)
     try:
         yield watch
         watch.settle()
-    except Interrupted as stop:
-        stop.outcome = watch.outcome()
-        raise
     finally:
         SIGNALS.drop_hold()
 
@@ -62,14 +59,11 @@ class _Watch:
         if self._publishing:
             self._publishing = False
             self._published.append(printable(self._model))
+            SIGNALS.outcome = f"{_listed(self._published)} finished, nothing else was changed"
             SIGNALS.release()
 
-    def outcome(self) -> str:
-        names = self._published
-        if not names:
-            return "nothing was changed"
-        if len(names) > 3:
-            return f"{len(names)} models are finished, nothing else was changed"
-        return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} finished, " + (
-            "nothing else was changed"
-        )
+
+def _listed(names: list[str]) -> str:
+    if len(names) > 3:
+        return f"{len(names)} models are"
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'}"

@@ -71,6 +71,8 @@ def _together(placements: list[Placement]) -> Iterator[tuple[str, str]]:
     written.sort(key=_RANGE)
     ends_at, last = 0, ""
     for one in written:
+        if not one.length:
+            continue  # an empty range shares no byte, wherever it lies
         if one.offset < ends_at:
             yield one.request.facts.slot.name, f"it overlaps {last}"
         ends_at, last = one.offset + one.length, one.request.facts.slot.name

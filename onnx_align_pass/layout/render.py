@@ -40,7 +40,7 @@ def _placement_line(one: Placement) -> str:
     facts = one.request.facts
     tied = f" tied to {one.tied_to}" if one.tied_to else ""
     return (
-        f"external {facts.slot.place} {printable(facts.slot.name)!r} {facts.dtype}"
+        f"external {facts.slot.place} {facts.slot.name!r} {facts.dtype}"
         f"{list(facts.shape)}: {printable(one.request.origin)} -> {printable(one.file)} "
         f"@ {one.offset} + {one.length}, padding {one.padding}{tied} "
         f"({one.request.decision.reason})"
@@ -50,7 +50,7 @@ def _placement_line(one: Placement) -> str:
 def _inline_line(request: TensorRequest) -> str:
     facts = request.facts
     return (
-        f"inline {facts.slot.place} {printable(facts.slot.name)!r} {facts.dtype}"
+        f"inline {facts.slot.place} {facts.slot.name!r} {facts.dtype}"
         f"{list(facts.shape)}: {printable(request.origin)}, {facts.nbytes} bytes "
         f"({request.decision.reason})"
     )

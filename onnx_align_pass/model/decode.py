@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,12 +12,13 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from onnx_align_pass.errors import TensorError
+from onnx_align_pass.model.schema import ELEMENT_BITS
 from onnx_align_pass.model.wire import WireReader
 from onnx_align_pass.spans import FileSpan
 
 __all__ = ["DecodedTensor", "read_span"]
 
-_AS_WRITTEN = frozenset({"float_data", "double_data"})
+_FLOAT_BYTES = {"float_data": 4, "double_data": 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +43,35 @@ class DecodedTensor:
         """
         try:
             tensor = onnx.TensorProto.FromString(b"".join(map(read_span, self.fields)))
-            data = self._bytes(tensor)
+            count = len(getattr(tensor, self.field_name))
+            data = self._bytes(tensor) if count == self._needed else b""
         except (DecodeError, ValueError, TypeError, OverflowError) as error:
             raise TensorError(
                 f"its {self.field_name} cannot be decoded: {error}",
                 tensor=self.name,
                 file=self.file,
             ) from None
-        if len(data) != self.length:
+        if count != self._needed:
             raise TensorError(
                 f"its {self.field_name} contradicts its element type and shape",
                 tensor=self.name,
                 file=self.file,
-                needed=f"{self.length:,} bytes for shape {list(self.shape)}",
-                found=f"{len(data):,} bytes",
+                needed=f"{self._needed:,} numbers for shape {list(self.shape)}",
+                found=f"{count:,} numbers",
                 hint="The model is damaged; export it again.",
             )
         return data
 
+    @property
+    def _needed(self) -> int:
+        """How many numbers the field must hold; onnx itself lets some too many pass."""
+        if self.field_name in _FLOAT_BYTES:
+            return self.length // _FLOAT_BYTES[self.field_name]  # a complex one is two of them
+        # Elements of 2 and 4 bits stand here as they stand in raw_data: a number is a byte.
+        return self.length if ELEMENT_BITS[self.data_type] <= 4 else math.prod(self.shape)
+
     def _bytes(self, tensor: onnx.TensorProto) -> bytes:
-        if self.field_name in _AS_WRITTEN:
+        if self.field_name in _FLOAT_BYTES:
             return _packed(tensor, self.field_name)
         tensor.data_type = self.data_type
         tensor.ClearField("dims")
@@ -75,11 +86,10 @@ def _packed(tensor: onnx.TensorProto, field_name: str) -> bytes:
         if other.number != descriptor.number:
             tensor.ClearField(other.name)
     tensor.DiscardUnknownFields()
-    width = 4 if field_name == "float_data" else 8
-    count = len(getattr(tensor, field_name))
+    size = len(getattr(tensor, field_name)) * _FLOAT_BYTES[field_name]
     # A TensorProto with this field alone: packed fields serialise as one block, at the end.
     block = tensor.SerializeToString()
-    return block[len(block) - count * width :]
+    return block[len(block) - size :]
 
 
 def read_span(span: FileSpan | bytes) -> bytes:

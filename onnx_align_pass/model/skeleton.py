@@ -77,8 +77,8 @@ class Skeleton:
     mark: bytes = b""
     """What a placeholder starts with: random, so that no model can hold it by design."""
 
-    homes: dict[str, str] = field(default_factory=dict)
-    """Locations as the model spells them, to data file names; filled by `model.sources`."""
+    homes: dict[str, tuple[str, Path]] = field(default_factory=dict)
+    """Locations as the model spells them, to data file names and paths; by `model.sources`."""
     _data_paths: dict[str, Path] = field(default_factory=dict)
 
     def data_path(self, location: str) -> Path:

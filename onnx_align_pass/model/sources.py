@@ -28,6 +28,8 @@ __all__ = ["Located", "data_file_names", "facts_of", "locate"]
 
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
+_USUAL_KEYS: Final = ("location", "offset", "length")
+_MOST_DIGITS: Final = 80
 _MAX_BYTES: Final = 2**63 - 1
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
@@ -137,47 +139,50 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
         raise _segment(facts, skeleton)
     if tensor.raw_data or getattr(tensor, field):
         raise _twice(facts, skeleton, ["external data", "raw_data" if tensor.raw_data else field])
-    location, offset_text, length_text, notes = _entries(tensor)
-    home = skeleton.homes.get(location)
-    if home is None:
-        home = skeleton.homes[location] = _plain(facts, location, skeleton.path)
-    # `isdigit` alone takes digits of other scripts; int() alone takes signs, spaces, underscores.
-    if not (
-        offset_text.isdigit()
-        and length_text.isdigit()
-        and offset_text.isascii()
-        and length_text.isascii()
-        and len(offset_text) + len(length_text) < 80
-    ):
-        found = f"offset {offset_text!r}, length {length_text!r}"
-        raise _bad_entry(facts, skeleton.path, "its range is not in numbers of bytes", found)
-    offset, length = int(offset_text), int(length_text)
-    if length == 0 and facts.nbytes:
+    notes: tuple[str, ...] = ()
+    entries = tensor.external_data[:]  # a slice is read faster than an iterator
+    keys = tuple([entry.key for entry in entries])
+    if keys == _USUAL_KEYS:
+        one, two, three = entries
+        location, offset_text, length_text = one.value, two.value, three.value
+    else:
+        location, offset_text, length_text, notes = _unusual(tensor)
+    found = skeleton.homes.get(location)
+    if found is None:
+        name = _plain(facts, location, skeleton.path)
+        found = skeleton.homes[location] = (name, skeleton.data_path(name))
+    home, path = found
+    offset, length = _range(facts, skeleton.path, offset_text, length_text)
+    if length != facts.nbytes:
+        if length:
+            raise _mismatch(facts, skeleton.path, f"length {length:,}")
         length = facts.nbytes
         notes = (*notes, LENGTH_DERIVED)
-    if length != facts.nbytes:
-        raise _mismatch(facts, skeleton.path, f"length {length:,}")
-    if offset + length > _MAX_BYTES:
-        raise _bad_entry(facts, skeleton.path, "offset + length is past what a file can hold", None)
-    return Located(FileSpan(skeleton.data_path(home), offset, length), "inline", home, notes)
+    return Located(FileSpan(path, offset, length), "inline", home, notes)
 
 
-def _entries(tensor: onnx.TensorProto) -> tuple[str, str, str, tuple[str, ...]]:
-    """Location, offset and length as the model spells them, and a note for each other key."""
-    listed = tensor.external_data
-    if len(listed) == 3:
-        # As nearly every model has them; read apart, they take half the time.
-        one, two, three = listed
-        if one.key == "location" and two.key == "offset" and three.key == "length":
-            return one.value, two.value, three.value, ()
-    # Of a key that is given twice the last entry counts, as onnx and onnxruntime read it.
-    entries = {entry.key: entry.value for entry in listed}
+def _range(facts: TensorFacts, file: Path, offset: str, length: str) -> tuple[int, int]:
+    # `isdigit` alone takes digits of other scripts; int() alone takes signs, spaces, underscores.
+    digits = f"{offset}{length}"  # bytes, which are text that is not UTF-8, become no digits
+    if not (digits.isdigit() and digits.isascii() and offset and length):
+        texts = f"offset {offset!r}, length {length!r}"
+        raise _bad_entry(facts, file, "its range is not in numbers of bytes", texts)
+    if len(digits) > _MOST_DIGITS or int(offset) + facts.nbytes > _MAX_BYTES:
+        raise _bad_entry(facts, file, "its range is past what a file can hold", digits)
+    return int(offset), int(length)
+
+
+def _unusual(tensor: onnx.TensorProto) -> tuple[str, str, str, tuple[str, ...]]:
+    """Location, offset and length of entries in another order or number, and what to note.
+
+    Of a key that is given twice the last entry counts, as onnx and onnxruntime read it.
+    """
+    entries = {entry.key: entry.value for entry in tensor.external_data}
+    twice = len(tensor.external_data) > len(entries)
     location = entries.pop("location", "")
     offset, length = entries.pop("offset", "0"), entries.pop("length", "0")
     notes = [STALE_CHECKSUM if key == "checksum" else UNKNOWN_KEY for key in entries]
-    if len(listed) > len({entry.key for entry in listed}):
-        notes.append(KEY_TWICE)
-    return location, offset, length, tuple(notes)
+    return location, offset, length, (*notes, *[KEY_TWICE][: int(twice)])
 
 
 def _plain(facts: TensorFacts, location: str, file: Path) -> str:

@@ -40,7 +40,7 @@ def walk(model: onnx.ModelProto) -> Iterator[Found]:
             function.attribute_proto,
             f"{place}.attribute_proto",
             _text(function.name),
-            SlotKind.ATTRIBUTE,
+            SlotKind.INITIALIZER,
         )
         yield from _nodes(function.node, place, SlotKind.INITIALIZER)
     for index, training in enumerate(model.training_info):

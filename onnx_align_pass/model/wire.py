@@ -204,7 +204,8 @@ def _group_end(reader: WireReader, number: int, at: int, end: int) -> int:
         tag_at = at
         tag, at = reader.varint(at, end)
         number, wire = tag >> 3, tag & 7
-        if number == 0 or tag > 0xFFFF_FFFF or at - tag_at > MAX_HEAD_BYTES:
+        # Here protobuf for Python lets field number 0 pass; for C++ it does not.
+        if tag > 0xFFFF_FFFF or at - tag_at > MAX_HEAD_BYTES:
             raise reader.broken(f"{tag} is not a field's tag", tag_at)
         if wire == GROUP_START:
             open_groups.append(number)

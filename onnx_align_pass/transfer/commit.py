@@ -11,16 +11,21 @@ at is replaced under its name by way of a bridge, a model that points into the s
 Each step leaves a valid pair; each may be repeated, so a later run can finish what a killed one
 began. Where the file system has no hard links, step 2 moves the data, and between it and step 3
 the model points at a file that is not there: a loud failure, which `recover` mends.
+
+What was done is read off the disk, never remembered: a step may be cut off after it took effect.
 """
 
 from __future__ import annotations
 
 import errno
+import filecmp
 import os
+import shutil
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 from onnx_align_pass.errors import SourceChangedError, WriteError
@@ -28,7 +33,7 @@ from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.journal import JOURNAL, FileState, Journal, write_journal
 from onnx_align_pass.transfer.staging import BRIDGE, DATA, MODEL, Stage
 
-__all__ = ["commit", "finish", "folder_lock"]
+__all__ = ["Standing", "Steps", "commit", "folder_lock"]
 
 _NO_LINKS = frozenset(
     {
@@ -49,32 +54,31 @@ def commit(stage: Stage, journal: Journal, *, durable: bool) -> None:
 
     Raises:
         SourceChangedError: Model or data at the destination changed since the run began.
-        WriteError: A step failed; the old pair is whole.
+        WriteError: A step failed; the old pair is whole, or, as the error says, the new one.
     """
+    model = stage.folder / journal.model
     with folder_lock(stage.folder):
         _still_the_same(stage.folder, journal)
         _write_down(stage.path, journal, durable)
-        steps = _Steps(stage.path, journal, kernel.sync_folder if durable else _no_sync)
+        steps = Steps(stage.path, journal, kernel.sync_folder if durable else _no_sync)
+        stage.keep()  # until a pair is known to be whole: a second Ctrl-C may come at any time
         try:
             steps.publish()
+            with suppress(OSError):  # the pair is right: what else can be said is a note
+                steps.retire()
         except BaseException as error:
-            if not steps.done and not steps.undo():
-                stage.keep()
+            settled = steps.settle()
+            if settled is None:
                 raise WriteError(
                     f"publishing failed half way: {error}",
-                    file=stage.folder / journal.model,
+                    file=model,
                     hint="The model points at complete data. Run `onnx-align recover` to finish.",
                 ) from error
+            stage.release()
             if isinstance(error, OSError):
-                raise WriteError.of(
-                    error, stage.folder / journal.model, doing="publishing"
-                ) from None
+                raise WriteError.of(error, model, doing=_DOING[settled]) from None
             raise
-
-
-def finish(staging: Path, journal: Journal) -> None:
-    """Carry a commit that was cut off to its end. The caller holds the folder's lock."""
-    _Steps(staging, journal, kernel.sync_folder).publish()
+        stage.release()
 
 
 @contextmanager
@@ -117,107 +121,186 @@ def _write_down(staging: Path, journal: Journal, durable: bool) -> None:
         kernel.sync_folder(staging.parent)
 
 
-@dataclass(slots=True)
-class _Steps:
+class Standing(Enum):
+    """Which model is at the destination."""
+
+    BEFORE = "the old one"
+    BRIDGE = "the bridge"
+    AFTER = "the new one"
+    OTHER = "somebody else's"
+
+
+_DOING = {
+    Standing.BEFORE: "publishing",
+    Standing.AFTER: "the new model is in place, but syncing it to the disk",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of one commit. The caller holds the folder's lock."""
+
     staging: Path
     journal: Journal
     sync: Callable[[Path], None]
-    done: bool = False
-    """The new pair is in place: there is no way back any more."""
-    _bridged: bool = False
-    _published: list[str] = field(default_factory=list)
 
     @property
-    def _folder(self) -> Path:
+    def folder(self) -> Path:
+        """The destination folder."""
         return self.staging.parent
 
     @property
-    def _model(self) -> Path:
-        return self._folder / self.journal.model
+    def model(self) -> Path:
+        """The destination model."""
+        return self.folder / self.journal.model
+
+    def standing(self) -> Standing:
+        """See how far the commit came."""
+        found, old = FileState.of(self.model), self.staging / _OLD / MODEL
+        if found == self.journal.model_before:
+            return Standing.BEFORE
+        if found == self.journal.model_after:
+            return Standing.AFTER
+        if found is not None and found == self.journal.bridge:
+            return Standing.BRIDGE
+        # Put back from a backup, or by `undo` from a copy.
+        if found and old.is_file() and filecmp.cmp(old, self.model, shallow=False):
+            return Standing.BEFORE
+        return Standing.OTHER
+
+    def begun(self) -> bool:
+        """Whether a data file was published."""
+        return any(map(self._is_published, self._names))
+
+    def obstacle(self) -> str | None:
+        """Say what stands in the way of going on: something that is not what the run left."""
+        if FileState.of(self.staging / MODEL) != self.journal.model_after:
+            return "the staged model is not what it was"
+        for name in self._names:
+            final, before = self.folder / name, self.journal.data_before[name]
+            moved = FileState.of(self.staging / _OLD / DATA / name) == before
+            if self._is_published(name):
+                continue
+            if FileState.of(final) != before and not (moved and FileState.of(final) is None):
+                return f"{name} was written anew since"
+            if FileState.of(self.staging / DATA / name) != self.journal.data_after[name]:
+                return f"the staged {name} is not what it was"
+            if not _resolved(final.parent).is_relative_to(_resolved(self.folder)):
+                return f"{name} would lie outside the folder"
+        return None
 
     def publish(self) -> None:
-        for name in self.journal.data_before:
-            (self._folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if self.journal.replaces:
+        """Go from wherever the commit stands to the new pair."""
+        for name in self.journal.new_folders:
+            (self.folder / name).mkdir(exist_ok=True)
+        if self.journal.replaces and self.standing() is Standing.BEFORE:
             self._raise_bridge()
-        for name in self.journal.data_before:
+        for name in self._names:
             self._publish(name)
-        self._sync_folders()
-        if (self.staging / MODEL).exists():
-            if self.journal.model_before is None and not self._bridged:
-                _put_new(self.staging / MODEL, self._model)
-            else:
-                (self.staging / MODEL).replace(self._model)
-        self.done = True
-        self.sync(self._folder)
+        self._sync_data()
+        if self.journal.model_before is None and self.standing() is Standing.BEFORE:
+            _put_new(self.staging / MODEL, self.model)
+        else:
+            (self.staging / MODEL).replace(self.model)
+        self.sync(self.folder)
+
+    def retire(self, *, spared: Collection[str] = ()) -> None:
+        """Remove the data files that the new pair has superseded, but for those `spared`.
+
+        Raises:
+            OSError: One cannot be removed; the others are.
+        """
+        failure = None
         for name, state in self.journal.superseded.items():
-            if state is not None and FileState.of(self._folder / name) == state:
-                (self._folder / name).unlink()
+            try:
+                if name not in spared and state and FileState.of(self.folder / name) == state:
+                    (self.folder / name).unlink()
+            except OSError as error:
+                failure = error
+        if failure is not None:
+            raise failure
+
+    def settle(self) -> Standing | None:
+        """Make one pair whole after a failure, and say which; None: there is no way back."""
+        try:
+            if self.standing() is Standing.AFTER:
+                with suppress(OSError):
+                    self.retire()
+                return Standing.AFTER
+            self.undo()
+        except OSError:
+            return None
+        return Standing.BEFORE
+
+    def undo(self) -> None:
+        """Put the old pair back.
+
+        Raises:
+            OSError: It cannot be; the model that is there still points at complete data.
+        """
+        for name in reversed(self._names):
+            self._unpublish(name)
+        with suppress(OSError):
+            self._sync_data()
+        if self.standing() is Standing.BRIDGE:
+            if self.journal.model_before is None:
+                self.model.unlink()
+            else:
+                (self.staging / _OLD / MODEL).replace(self.model)
+        with suppress(OSError):
+            self.sync(self.folder)
+        for name in reversed(self.journal.new_folders):
+            with suppress(OSError):
+                (self.folder / name).rmdir()
+
+    @property
+    def _names(self) -> tuple[str, ...]:
+        return tuple(self.journal.data_before)
+
+    def _is_published(self, name: str) -> bool:
+        return FileState.of(self.folder / name) == self.journal.data_after[name]
 
     def _raise_bridge(self) -> None:
-        bridge = self.staging / BRIDGE
-        if not bridge.exists():
-            self._bridged = True
-            return
-        if self.journal.model_before is not None:
-            _keep_link(self._model, self.staging / _OLD / MODEL)
-        bridge.replace(self._model)
-        self._bridged = True
-        self.sync(self._folder)
+        bridge, old = self.staging / BRIDGE, self.staging / _OLD / MODEL
+        if self.journal.model_before is None:
+            _put_new(bridge, self.model)
+        else:
+            if not _keep_link(self.model, old):
+                _copy(self.model, old)
+            bridge.replace(self.model)
+        self.sync(self.folder)
 
     def _publish(self, name: str) -> None:
-        staged, final = self.staging / DATA / name, self._folder / name
-        if not staged.exists():
-            return  # moved by an earlier try
+        staged, final = self.staging / DATA / name, self.folder / name
         if not self.journal.replaces:
-            _put_new(staged, final)
-            self._published.append(name)
-            return
-        if _same_file(staged, final):
-            return
-        _keep_link(final, self.staging / _OLD / DATA / name)
-        self._published.append(name)
-        link = self.staging / _LINK / name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        link.unlink(missing_ok=True)
-        try:
-            link.hardlink_to(staged)
-        except OSError as error:
-            if error.errno not in _NO_LINKS:
-                raise
-            link = staged
-        link.replace(final)
-
-    def _sync_folders(self) -> None:
-        for folder in {(self._folder / name).parent for name in self.journal.data_before}:
-            self.sync(folder)
-
-    def undo(self) -> bool:
-        """Put the old pair back; say whether it is whole again."""
-        try:
-            for name in reversed(self._published):
-                self._unpublish(name)
-            if self._bridged:
-                self._lower_bridge()
-        except OSError:
-            return False
-        return True
+            if not self._is_published(name) or os.path.lexists(staged):
+                _put_new(staged, final)
+        elif not self._is_published(name):
+            old = self.staging / _OLD / DATA / name
+            # The model is the bridge: nothing needs the old file under its name.
+            if FileState.of(final) is not None and not _keep_link(final, old):
+                final.rename(old)
+            _link_or_move(staged, self.staging / _LINK / name).replace(final)
 
     def _unpublish(self, name: str) -> None:
-        final = self._folder / name
-        old = self.staging / _OLD / DATA / name
-        if self.journal.data_before[name] is None:
-            final.unlink(missing_ok=True)
-        elif old.exists():
-            old.replace(final)
-        elif FileState.of(final) != self.journal.data_before[name]:
-            raise FileNotFoundError(old)
+        staged, final = self.staging / DATA / name, self.folder / name
+        old, before = self.staging / _OLD / DATA / name, self.journal.data_before[name]
+        if self._is_published(name):
+            if before is not None and FileState.of(old) != before:
+                raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(old))
+            if FileState.of(staged) is None:
+                final.rename(staged)  # the bridge may point at it
+            elif before is None:
+                final.unlink()
+            else:
+                old.replace(final)
+        if before is not None and FileState.of(final) is None and FileState.of(old) == before:
+            old.rename(final)
 
-    def _lower_bridge(self) -> None:
-        if self.journal.model_before is None:
-            self._model.unlink(missing_ok=True)
-        elif FileState.of(self._model) != self.journal.model_before:
-            (self.staging / _OLD / MODEL).replace(self._model)
+    def _sync_data(self) -> None:
+        parents = {parent for name in self._names for parent in Path(name).parents}
+        for parent in sorted(parents, reverse=True):
+            self.sync(self.folder / parent)
 
 
 def _put_new(staged: Path, final: Path) -> None:
@@ -226,23 +309,47 @@ def _put_new(staged: Path, final: Path) -> None:
         try:
             final.hardlink_to(staged)
         except OSError as error:
-            if error.errno not in _NO_LINKS or final.exists():
+            if error.errno not in _NO_LINKS or os.path.lexists(final):
                 raise
             staged.rename(final)
             return
     staged.unlink()
 
 
-def _keep_link(path: Path, link: Path) -> None:
-    """Keep the old file reachable until the commit is done; where that cannot be, go on."""
+def _keep_link(path: Path, link: Path) -> bool:
+    """Keep the old file reachable until the commit is done; False where there are no links."""
     link.parent.mkdir(parents=True, exist_ok=True)
     try:
         link.hardlink_to(path)
     except FileExistsError:
-        return
+        return True  # from an earlier try
     except OSError as error:
-        if error.errno not in _NO_LINKS and error.errno != errno.ENOENT:
+        if error.errno not in _NO_LINKS:
             raise
+        return False
+    return True
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a file where it cannot be linked."""
+    shutil.copy2(path, copy)
+    found = path.stat()
+    if hasattr(os, "chown"):
+        with suppress(PermissionError):
+            os.chown(copy, found.st_uid, found.st_gid)
+
+
+def _link_or_move(staged: Path, link: Path) -> Path:
+    """Make a second link to a staged file; where that cannot be, the file itself will be moved."""
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.unlink(missing_ok=True)
+    try:
+        link.hardlink_to(staged)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        return staged
+    return link
 
 
 def _same_file(one: Path, other: Path) -> bool:
@@ -250,3 +357,7 @@ def _same_file(one: Path, other: Path) -> bool:
         return os.path.samestat(one.lstat(), other.lstat())
     except FileNotFoundError:
         return False
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))

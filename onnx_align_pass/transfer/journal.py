@@ -1,7 +1,7 @@
 """What a run was about to publish, written down before it starts to.
 
-The journal lies in the staging folder. It names the folder's own inode, so that a folder that came
-with a download, or was copied, is told from one that a run of this user left here.
+The journal lies in the staging folder. A stamp beside it names the folder's own inode, so that a
+folder that came with a download, or was copied, is told from one that a run of this user left here.
 """
 
 from __future__ import annotations
@@ -13,10 +13,28 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["FileState", "Journal", "read_journal", "read_stamp", "write_journal", "write_stamp"]
+__all__ = [
+    "JOURNAL",
+    "FileState",
+    "Journal",
+    "is_stamp",
+    "read_journal",
+    "read_stamp",
+    "write_journal",
+    "write_stamp",
+]
 
-STAMP = "stamp"
+_STAMP = "stamp."
 JOURNAL = "journal"
+_JOURNAL_MAX_BYTES = 64 << 20
+# A stranger may have put a FIFO or a symlink where the file should be.
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +62,18 @@ class Journal:
     model: str
     model_before: FileState | None
     """The model that the commit replaces; None where there was none."""
+    model_after: FileState
+    """The staged model; renames leave its state as it is."""
+    bridge: FileState | None
+    """The staged bridge; None where no data file is replaced."""
     data_before: dict[str, FileState | None]
     """The data files that are published, and what they replace."""
+    data_after: dict[str, FileState]
+    """The same data files, as staged; renames and links leave their state as it is."""
     superseded: dict[str, FileState | None]
     """Data files of the old model that nothing uses after the commit."""
-    staged_models: tuple[FileState, ...]
-    """The staged models: a model that is one of them was put there by this commit."""
+    new_folders: tuple[str, ...]
+    """Folders that are made for the data files, outermost first."""
 
     @property
     def replaces(self) -> bool:
@@ -58,46 +82,74 @@ class Journal:
 
 
 def write_stamp(staging: Path) -> None:
-    """Mark a staging folder as made here."""
-    (staging / STAMP).write_text(_identity(staging), encoding="ascii")
+    """Mark a staging folder as made here, at one stroke: an empty file, that says it by its name.
+
+    What a file holds may be lost in a power cut that its name, and those after it, outlive.
+    """
+    _stamp(staging).touch(exist_ok=False)
 
 
 def read_stamp(staging: Path) -> bool:
     """Say whether a staging folder was made here, by this user, and is where it was made."""
     try:
         found = staging.lstat()
-        stamp = (staging / STAMP).read_text(encoding="ascii")
-    except (OSError, UnicodeDecodeError):
+        stamped = os.path.lexists(_stamp(staging))
+    except OSError:
         return False
     own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()
-    return own and stat.S_ISDIR(found.st_mode) and stamp == _identity(staging)
+    return own and stat.S_ISDIR(found.st_mode) and stamped
 
 
-def _identity(staging: Path) -> str:
-    found = staging.lstat()
-    return f"onnx-align-pass {found.st_dev} {found.st_ino}\n"
+def is_stamp(path: Path) -> bool:
+    """Whether a file in a staging folder is its stamp."""
+    return path.name.startswith(_STAMP)
+
+
+def _stamp(staging: Path) -> Path:
+    # Not the device: its number may be another one after the next start of the system.
+    return staging / f"{_STAMP}{staging.lstat().st_ino}"
 
 
 def write_journal(staging: Path, journal: Journal) -> Path:
-    """Write the journal under another name; the caller syncs it and renames it into effect."""
+    """Write the journal to a file that takes effect once it is synced and renamed to `JOURNAL`."""
     path = staging / f"{JOURNAL}.new"
     path.write_text(json.dumps(asdict(journal)), encoding="utf-8")
     return path
 
 
 def read_journal(staging: Path) -> Journal | None:
-    """Read the journal of a staging folder; None where it was never written, or is not one."""
+    """Read the journal of a staging folder; None where it was never written.
+
+    Raises:
+        ValueError: There is one, and it is not one.
+        OSError: It cannot be read.
+    """
     try:
-        fields: dict[str, Any] = json.loads((staging / JOURNAL).read_text(encoding="utf-8"))
+        fields: dict[str, Any] = json.loads(_read(staging / JOURNAL))
+    except FileNotFoundError:
+        return None
+    try:
         return Journal(
             model=_name(fields["model"]),
             model_before=_state(fields["model_before"]),
+            model_after=FileState(**fields["model_after"]),
+            bridge=_state(fields["bridge"]),
             data_before={_name(k): _state(v) for k, v in fields["data_before"].items()},
+            data_after={_name(k): FileState(**v) for k, v in fields["data_after"].items()},
             superseded={_name(k): _state(v) for k, v in fields["superseded"].items()},
-            staged_models=tuple(FileState(**state) for state in fields["staged_models"]),
+            new_folders=tuple(_name(name) for name in fields["new_folders"]),
         )
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"no journal: {error}") from None
+
+
+def _read(path: Path) -> bytes:
+    fd = os.open(path, _FLAGS)
+    with open(fd, "rb") as file:
+        found = os.fstat(fd)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _JOURNAL_MAX_BYTES:
+            raise ValueError(f"{path} is not a file of ours")
+        return file.read()
 
 
 def _state(fields: dict[str, int] | None) -> FileState | None:

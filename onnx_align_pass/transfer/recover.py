@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import errno
+import mmap
 import os
 import re
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from onnx_align_pass.errors import WriteError
 from onnx_align_pass.transfer import kernel
-from onnx_align_pass.transfer.commit import finish, folder_lock
-from onnx_align_pass.transfer.journal import FileState, Journal, read_journal, read_stamp
-from onnx_align_pass.transfer.staging import DATA, staging_prefix
+from onnx_align_pass.transfer.commit import Standing, Steps, folder_lock
+from onnx_align_pass.transfer.journal import Journal, read_journal, read_stamp
+from onnx_align_pass.transfer.staging import remove_staging, staging_prefix
 
 __all__ = ["Leftover", "is_staging_name", "recover_folder"]
 
 Outcome = Literal["finished", "discarded", "live", "untrusted"]
 _STAGING = re.compile(r"\..+\.align-[0-9a-f]{8}", re.DOTALL)
+_TOKEN_LENGTH = len("01234567")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +57,9 @@ def _staging_folders(folder: Path, model_name: str | None) -> Iterator[Path]:
         names = os.listdir(folder)
     except OSError:
         return
-    for name in names:
-        path = folder / name
-        if name.startswith(prefix) and is_staging_name(name) and not path.is_symlink():
-            if path.is_dir():
-                yield path
+    for path in (folder / name for name in names if name.startswith(prefix)):
+        if is_staging_name(path.name) and not path.is_symlink() and path.is_dir():
+            yield path
 
 
 def _recover(path: Path) -> Leftover:
@@ -75,6 +75,8 @@ def _recover(path: Path) -> Leftover:
         with folder_lock(path.parent):
             return _settle(path)
     except OSError as error:
+        if not path.exists():
+            return Leftover(path, "discarded", "another run removed it")
         raise WriteError.of(error, path, doing="recovering") from None
     finally:
         if lock is not None:
@@ -82,41 +84,89 @@ def _recover(path: Path) -> Leftover:
 
 
 def _settle(path: Path) -> Leftover:
-    if not any(path.iterdir()):
-        path.rmdir()
-        return Leftover(path, "discarded", "it was empty")
+    if not os.listdir(path):
+        return _remove_empty(path)
     if not read_stamp(path):
-        return Leftover(
-            path, "untrusted", "it was not made here by this user; look at it and remove it by hand"
-        )
-    journal = read_journal(path)
+        hint = "look at it and remove it by hand"
+        if _pointing_into(path, _models_of(path)):
+            hint = "a model points into it: repack that one to another folder first"
+        return Leftover(path, "untrusted", f"it was not made here by this user; {hint}")
+    try:
+        journal = read_journal(path)
+    except ValueError:
+        return _discard(path, _models_of(path), "its journal is damaged")
     if journal is None:
-        shutil.rmtree(path)
-        return Leftover(path, "discarded", "the run ended before its files were complete")
-    reason = _unfinishable(path, journal)
-    if reason is None:
-        finish(path, journal)
-    shutil.rmtree(path)
-    if reason is None:
-        return Leftover(path, "finished", "the run ended while it published its files")
+        return _discard(path, _models_of(path), "the run ended before its files were complete")
+    return _carry_on(path, journal)
+
+
+def _remove_empty(path: Path) -> Leftover:
+    try:
+        path.rmdir()
+    except OSError as error:
+        if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+            raise
+        return Leftover(path, "live", "a run is about to write it")
+    return Leftover(path, "discarded", "the run ended as it began")
+
+
+def _carry_on(path: Path, journal: Journal) -> Leftover:
+    steps = Steps(path, journal, kernel.sync_folder)
+    standing, obstacle = steps.standing(), steps.obstacle()
+    model = [steps.model]
+    if standing is Standing.OTHER:
+        return _discard(path, model, "the model was written anew since")
+    if standing is Standing.BRIDGE and obstacle is not None:
+        return Leftover(path, "untrusted", f"the model points into it, but {obstacle}")
+    if standing is Standing.BEFORE and not steps.begun():
+        obstacle = "the run ended before it published anything"
+    if standing is Standing.BEFORE and (journal.replaces or obstacle is not None):
+        steps.undo()
+        return _discard(path, model, obstacle or "the old model was put back since")
+    if standing is not Standing.AFTER:
+        steps.publish()
+    steps.retire(spared=_still_used(steps))
+    remove_staging(path)
+    return Leftover(path, "finished", "the run ended while it published its files")
+
+
+def _discard(path: Path, models: Iterable[Path], reason: str) -> Leftover:
+    if _pointing_into(path, models):
+        return Leftover(path, "untrusted", f"a model points into it, but {reason}")
+    remove_staging(path)
     return Leftover(path, "discarded", reason)
 
 
-def _unfinishable(path: Path, journal: Journal) -> str | None:
-    """Say why a commit must not be carried on; None if it must."""
-    folder = path.parent
-    model = FileState.of(folder / journal.model)
-    ours = model in journal.staged_models
-    if not ours and model != journal.model_before:
-        return "the model was written anew since"
-    begun = ours or any(
-        FileState.of(folder / name) != state for name, state in journal.data_before.items()
-    )
-    if not begun:
-        return "the run ended before it published anything"
-    for name, state in journal.data_before.items():
-        final, staged = FileState.of(folder / name), FileState.of(path / DATA / name)
-        if not ours and final != state and staged is not None and final is not None:
-            if final.inode != staged.inode:
-                return f"{name} was written anew since"
-    return None
+def _models_of(path: Path) -> list[Path]:
+    """The models that a staging folder may belong to, by its name."""
+    names = (name for name in os.listdir(path.parent) if path.name.startswith(staging_prefix(name)))
+    return [path.parent / name for name in names]
+
+
+def _pointing_into(path: Path, models: Iterable[Path]) -> bool:
+    location = path.name[-_TOKEN_LENGTH:].encode() + b"/"
+    return any(_mentions(model, location) for model in models)
+
+
+def _still_used(steps: Steps) -> set[str]:
+    """Superseded data files that another model has come to use since."""
+    others = [path for path in steps.folder.glob("*.onnx") if path.name != steps.journal.model]
+    return {
+        name
+        for name in steps.journal.superseded
+        if any(_mentions(other, os.fsencode(Path(name).name)) for other in others)
+    }
+
+
+def _mentions(model: Path, text: bytes) -> bool:
+    """Whether a text occurs in a model. No need for its graph: a location is written out."""
+    try:
+        with (
+            model.open("rb") as file,
+            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
+        ):
+            return content.find(text) >= 0
+    except (FileNotFoundError, ValueError):  # none, or an empty one
+        return False
+    except OSError:
+        return True  # it may

@@ -6,14 +6,15 @@ import os
 import secrets
 import shutil
 import stat
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 
 from onnx_align_pass.errors import WriteError
 from onnx_align_pass.transfer import kernel
-from onnx_align_pass.transfer.journal import write_stamp
+from onnx_align_pass.transfer.journal import JOURNAL, is_stamp, write_stamp
 
-__all__ = ["Stage", "staging_prefix"]
+__all__ = ["Stage", "remove_staging", "staging_prefix"]
 
 BRIDGE = "bridge"
 MODEL = "model"
@@ -39,10 +40,43 @@ def staging_prefix(model_name: str) -> str:
     return f".{short.replace('..', '__')}.align-"
 
 
+def remove_staging(path: Path) -> None:
+    """Remove a staging folder. What tells whose it is goes last, so that this may be cut off.
+
+    Raises:
+        OSError: Something in it cannot be removed; what tells whose it is stays as well.
+    """
+    failure: OSError | None = None
+    for entry in sorted(path.iterdir(), key=_order):
+        # One thing that cannot be removed shall not keep the rest: data would keep a second link.
+        if failure is not None and _order(entry):
+            break
+        try:
+            _remove(entry)
+        except OSError as error:
+            failure = error
+    if failure is not None:
+        raise failure
+    path.rmdir()
+
+
+def _order(entry: Path) -> int:
+    return 2 if is_stamp(entry) else int(entry.name == JOURNAL)
+
+
+def _remove(entry: Path) -> None:
+    if entry.is_symlink() or not entry.is_dir():
+        entry.unlink()
+        return
+    shutil.rmtree(entry, ignore_errors=True)
+    if entry.exists():
+        shutil.rmtree(entry)
+
+
 class Stage:
     """A staging folder that its process holds locked: a live run is told from a dead one.
 
-    As a context manager it is removed at the end, unless `keep` was called.
+    As a context manager it is removed at the end, unless it is being kept then.
     """
 
     def __init__(self, folder: Path, model_name: str) -> None:
@@ -50,30 +84,43 @@ class Stage:
         self.model_name = model_name
         self._made: list[Path] = []
         self._kept = False
+        self._lock: int | None = None
+        self.path = folder
         try:
             self._make_folder(folder)
-            self.path, self._lock = self._begin()
-        except OSError as error:
-            self._remove_made()
-            raise WriteError.of(error, folder, doing="making a staging folder") from None
-
-    def _begin(self) -> tuple[Path, int | None]:
-        while True:
-            path = self.folder / f"{staging_prefix(self.model_name)}{secrets.token_hex(4)}"
-            path.mkdir()
-            lock = kernel.open_folder(path)
-            # A cleaner may have come between the two lines above, and taken it for a dead one.
-            if lock is not None and not (kernel.try_lock(lock) and _is_at(lock, path)):
-                os.close(lock)
-                continue
-            write_stamp(path)
-            return path, lock
+            self._begin()
+        except BaseException as error:
+            self._end(failed=True)
+            if isinstance(error, OSError):
+                raise WriteError.of(error, folder, doing="making a staging folder") from None
+            raise
 
     def _make_folder(self, folder: Path) -> None:
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
         for one in reversed(missing):
-            one.mkdir()
-            self._made.append(one)
+            try:
+                self._made.append(one)
+                one.mkdir()
+            except FileExistsError:
+                self._made.remove(one)
+                if not one.is_dir():
+                    raise
+
+    def _begin(self) -> None:
+        while True:
+            token = secrets.token_hex(4)
+            path = self.folder / f"{staging_prefix(self.model_name)}{token}"
+            if os.path.lexists(path):
+                continue
+            self.path = path
+            path.mkdir()
+            self._lock = kernel.open_folder(path)
+            if self._lock is None or (kernel.try_lock(self._lock) and _is_at(self._lock, path)):
+                break
+            # A cleaner came between the lines above, and took it for a dead one.
+            os.close(self._lock)
+            self._lock = None
+        write_stamp(path)
 
     def data_path(self, name: str) -> Path:
         """Path of a staged data file."""
@@ -90,14 +137,22 @@ class Stage:
             Its descriptor, open for reading and writing.
         """
         path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(path, _FLAGS, 0o666)
-        if like is not None and hasattr(os, "fchown"):
-            _take_over(fd, like)
+        fd = os.open(path, _FLAGS, 0o666 if like is None else stat.S_IMODE(like.st_mode) & 0o666)
+        try:
+            if like is not None and hasattr(os, "fchown"):
+                _take_over(fd, like)
+        except BaseException:
+            os.close(fd)
+            raise
         return fd
 
     def keep(self) -> None:
         """Leave the folder where it is at the end: a later run finishes what it holds."""
         self._kept = True
+
+    def release(self) -> None:
+        """Take `keep` back: nothing needs the folder any more."""
+        self._kept = False
 
     def __enter__(self) -> Stage:
         return self
@@ -108,12 +163,30 @@ class Stage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if not self._kept:
-            shutil.rmtree(self.path, ignore_errors=True)
-        if self._lock is not None:
-            os.close(self._lock)
-        if kind is not None:
-            self._remove_made()
+        self._end(failed=kind is not None)
+
+    def _end(self, *, failed: bool) -> None:
+        try:
+            if not self._kept:
+                self._remove()
+        finally:
+            if self._lock is not None:
+                os.close(self._lock)
+                self._lock = None
+            if failed:
+                self._remove_made()
+
+    def _remove(self) -> None:
+        """Remove the folder; what cannot be removed is left to a later run."""
+        if self.path == self.folder:
+            return
+        try:
+            with suppress(OSError):
+                remove_staging(self.path)
+        except BaseException:
+            with suppress(OSError):  # interrupted: once more, then say so
+                remove_staging(self.path)
+            raise
 
     def _remove_made(self) -> None:
         for one in reversed(self._made):
@@ -131,8 +204,12 @@ def _is_at(fd: int, path: Path) -> bool:
 
 
 def _take_over(fd: int, like: os.stat_result) -> None:
+    mode, own = stat.S_IMODE(like.st_mode), os.fstat(fd)
     try:
-        os.fchown(fd, like.st_uid, like.st_gid)
+        if (own.st_uid, own.st_gid) != (like.st_uid, like.st_gid):
+            os.fchown(fd, like.st_uid, like.st_gid)
     except PermissionError:
-        return  # another user's file: ours stays ours, with our mode
-    os.fchmod(fd, stat.S_IMODE(like.st_mode))
+        # Another user's file, or another group's: it becomes ours, and no group may more than all.
+        mode &= ~0o6070 | (mode & 0o007) << 3
+    with suppress(PermissionError):  # there are no modes here
+        os.fchmod(fd, mode)

@@ -42,7 +42,7 @@ def test_json_holds_the_proof_and_the_numbers(tmp_path: Path, capsys: Capture) -
 def test_a_tensor_off_its_boundary_is_found_out(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("onnx_align_cli.demo.ALIGNMENT", 64)
+    monkeypatch.setattr("onnx_align_cli.proof.ALIGNMENT", 64)
     from onnx_align_pass import align
 
     real = align.align_file

@@ -8,10 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
+
+try:
+    import pty
+except ImportError:  # Windows
+    pty = None  # type: ignore[assignment]
 
 from onnx_align_cli.signals import PATIENCE_SECONDS, Interrupted, Signals
 
@@ -146,6 +152,32 @@ def test_json_says_that_it_was_interrupted(tmp_path: Path) -> None:
     code, out, last = child.end()
     assert (code, last) == (130, NOTHING)
     assert '"message": "interrupted; nothing was changed"' in out
+
+
+@pytest.mark.skipif(pty is None, reason="no pseudo terminals here")
+def test_a_signal_takes_the_bar_off_the_terminal(tmp_path: Path) -> None:
+    source = write_model(tmp_path)
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW.format(seconds=0.5), "align", source, tmp_path / "out.onnx"],
+        env=environment(),
+        stdout=slave,
+        stderr=slave,
+    )
+    os.close(slave)
+    text = b""
+    while b"copying" not in text:
+        text += os.read(master, 4096)
+    time.sleep(0.25)
+    process.send_signal(signal.SIGINT)
+    with suppress(OSError):  # EIO: the child has closed its side
+        while part := os.read(master, 4096):
+            text += part
+    os.close(master)
+    assert process.wait() == 130
+    assert "━".encode() in text
+    assert text.rindex(b"\x1b[?25h") > text.rindex(b"\x1b[?25l")
+    assert text.endswith(f"{NOTHING}\r\n".encode())
 
 
 def test_the_handlers_go_when_the_command_is_done() -> None:

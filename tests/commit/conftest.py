@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
-from .judge import Judge
-from .scenes import SCENES
-from .traced import Tracer, why_not
+from tests.commit.judge import Judge
+from tests.commit.scenes import SCENES
+from tests.commit.traced import Tracer, why_not
 
 
 @pytest.fixture(scope="session")
-def tracer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracer]:
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tracer]:
+    """Runs tasks in processes of their own."""
+    with Tracer(tmp_path_factory.mktemp("strace") / "log") as result:
+        yield result
+
+
+@pytest.fixture(scope="session")
+def tracer(runner: Tracer) -> Tracer:
     """Runs tasks under strace."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
-    with Tracer(tmp_path_factory.mktemp("strace") / "log") as result:
-        yield result
+    return runner
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What a folder may look like after a run was cut off: the old pair or the new one, nothing else."""
+"""What a folder may be after a run was cut off: the old pair or the new one, nothing else."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import onnx
 import pytest
 from onnx.checker import ValidationError
 
-from ..align.snapshot import snapshot
-from ..corpus import oracle
-from ..corpus.running import run, same_outputs
-from .perform import perform
-from .scenes import Scene
+from tests.align.snapshot import snapshot
+from tests.commit.perform import perform
+from tests.commit.scenes import Scene
+from tests.corpus import oracle
+from tests.corpus.running import run, same_outputs
 
 __all__ = ["Judge", "loads_everywhere"]
 
@@ -32,7 +32,6 @@ class Judge:
     after: Snapshot
     contents: tuple[Content, ...]
     """Of the old model, if there is one, and of the new one."""
-    outputs: tuple[object, ...]
 
     @classmethod
     def of(cls, scene: Scene, folder: Path) -> Judge:
@@ -44,7 +43,7 @@ class Judge:
         contents = [content(path) for path in found]
         assert perform(scene.task(folder)) == {"done": ["written"], "leaked": []}
         assert content(model) == content_of_source(scene, folder, contents)
-        result = cls(scene, before, snapshot(folder), (*contents, content(model)), ())
+        result = cls(scene, before, snapshot(folder), (*contents, content(model)))
         shutil.rmtree(folder)
         return result
 
@@ -69,6 +68,19 @@ class Judge:
             # A folder's own entry counts the folders in it, the staging folder too.
             if self.after.get(name) == facts and not (root / name).is_dir():
                 assert found.get(name) == facts, name
+
+    def is_after(self, root: Path, *, superseded_may_stay: bool = False) -> None:
+        """Hold the folder to be as after the run."""
+        found = snapshot(root)
+        if superseded_may_stay:
+            old = {name: facts for name, facts in self.before.items() if name not in self.after}
+            found = {name: facts for name, facts in found.items() if old.get(name) != facts}
+        assert found == self.after, difference(found, self.after)
+
+    def rebuild(self, root: Path) -> None:
+        """Make the scene anew."""
+        shutil.rmtree(root, ignore_errors=True)
+        self.scene.build(root)
 
     def settled(self, root: Path) -> None:
         """Hold the folder to be as before the run or as after it, to the last link and mode."""

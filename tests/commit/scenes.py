@@ -8,7 +8,7 @@ from pathlib import Path
 
 from onnx import GraphProto, TensorProto
 
-from ..corpus.build import external, model_of, showing, tensor
+from tests.corpus.build import external, model_of, showing, tensor
 
 __all__ = ["SCENES", "Scene", "task"]
 
@@ -103,6 +103,14 @@ def over_another_model(root: Path) -> None:
     write(folder, graph)
 
 
+def a_large_one(root: Path) -> None:
+    """Tensors that are moved one by one, and tensors that are gathered."""
+    folder = root / "folder"
+    folder.mkdir(parents=True)
+    large = external(tensor("large", [1500, 401]), folder, "model.onnx.data")
+    write(folder, showing([*weights(folder, "model.onnx.data"), large]))
+
+
 IN_PLACE = "folder/model.onnx"
 SCENES = {
     scene.name: scene
@@ -123,6 +131,7 @@ SCENES = {
             {"overwrite": True},
         ),
         Scene("in_place", one_file, IN_PLACE),
+        Scene("large", a_large_one, IN_PLACE),
         Scene("in_place_three", three_files, IN_PLACE, None, {"alignment": 64}),
         Scene("in_place_other_names", one_file, IN_PLACE, None, {"max_shard_size_bytes": 4096}),
     )

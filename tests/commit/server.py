@@ -14,8 +14,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .perform import perform
-from .scenes import SCENES
+from tests.commit.perform import perform
+from tests.commit.scenes import SCENES
 
 __all__: list[str] = []
 

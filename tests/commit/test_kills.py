@@ -5,72 +5,98 @@ The kill comes on entry of the call: between two calls, every state that another
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from onnx_align_pass import AlignError, recover_folder
-
-from .judge import Judge, loads_everywhere
-from .perform import perform
-from .scenes import SCENES
-from .traced import Call, Tracer
+from onnx_align_pass import recover_folder
+from tests.commit.judge import Judge, loads_everywhere
+from tests.commit.kills import CHANGES, Wrongs, changes_of, kill, killed
+from tests.commit.perform import perform
+from tests.commit.scenes import SCENES
+from tests.commit.traced import Tracer
 
 pytestmark = pytest.mark.needs_strace
 
-CHANGES = (
-    *("rename", "renameat", "renameat2", "link", "linkat", "symlink", "symlinkat"),
-    *("unlink", "unlinkat", "rmdir", "mkdir", "mkdirat"),
-    *("fsync", "fdatasync", "ftruncate", "openat", "fchmod", "fchown", "pwrite64", "pwritev2"),
-)
-
-def kill_points(tracer: Tracer, judge: Judge, folder: Path) -> list[Call]:
-    """Play the scene undisturbed, and list the calls at which it can be killed."""
-    judge.scene.build(folder)
-    ended = tracer.run(judge.scene.task(folder), CHANGES)
-    assert ended.result == {"done": ["written"], "leaked": []}
-    shutil.rmtree(folder)
-    return [one for one in ended.calls if one.name != "openat" or "O_CREAT" in one.arguments]
+NAMES = ("rename", "link", "unlink", "unlinkat", "rmdir", "mkdir")
+"""Calls that change what is where."""
+LEAST = 25
+"""Kill points of the shortest scene: fewer, and the tests have gone blind."""
 
 
-@contextmanager
-def told(wrong: dict[str, str], point: Call) -> Iterator[None]:
-    """Note what is wrong after a kill, and go on to the next one."""
-    try:
-        yield
-    except (AssertionError, AlignError, OSError, ValueError) as error:
-        wrong[f"{point} {point.arguments}"] = f"{type(error).__name__}: {error}"
-
-
-def killed(tracer: Tracer, judge: Judge, folder: Path) -> Iterator[Call]:
-    """Kill the run at one call after the other, each time from the start."""
-    points = kill_points(tracer, judge, folder)
-    assert len(points) > 15
-    for point in points:
-        judge.scene.build(folder)
-        fault = f"{point.name}:signal=KILL:when={point.number}"
-        ended = tracer.run(judge.scene.task(folder), [point.name], fault)
-        assert ended.killed, f"{point}: {ended.status}"
-        assert str(ended.calls[-1]) == str(point)
-        yield point
-        shutil.rmtree(folder)
-
-
-@pytest.mark.parametrize("name", SCENES)
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "large"])
 def test_a_killed_run_leaves_a_whole_pair_and_recover_settles_it(
     name: str, tracer: Tracer, judge: Callable[[str], Judge], tmp_path: Path
 ) -> None:
-    one, root = judge(name), tmp_path / "scene"
+    one, root, wrongs = judge(name), tmp_path / "scene", Wrongs()
     model = root / one.scene.model
-    wrong: dict[str, str] = {}
-    for number, point in enumerate(killed(tracer, one, root)):
-        with told(wrong, point):
+    number = 0
+    for number, point in enumerate(killed(tracer, one.scene, root)):
+        with wrongs.at(point):
             if one.whole(root):
                 loads_everywhere(model, runtime=number % 5 == 0)
             recover_folder(model.parent)
             one.settled(root)
             assert recover_folder(model.parent) == ()
-    assert not wrong, "\n".join(f"{point}: {what}" for point, what in wrong.items())
+    wrongs.none()
+    assert number > LEAST
+
+
+@pytest.mark.parametrize("name", [name for name in SCENES if name != "large"])
+def test_the_next_run_finishes_what_a_killed_one_began(
+    name: str, tracer: Tracer, judge: Callable[[str], Judge], tmp_path: Path
+) -> None:
+    one, root, wrongs = judge(name), tmp_path / "scene", Wrongs()
+    for point in killed(tracer, one.scene, root, only=NAMES):
+        with wrongs.at(point):
+            result = perform(one.scene.task(root, overwrite=True))
+            assert "done" in result, result
+            one.is_after(root)
+            assert recover_folder((root / one.scene.model).parent) == ()
+    wrongs.none()
+
+
+@pytest.mark.parametrize("name", ["fresh", "in_place", "in_place_three"])
+def test_a_recovery_that_is_killed_is_recovered(
+    name: str, tracer: Tracer, judge: Callable[[str], Judge], tmp_path: Path
+) -> None:
+    one, root, wrongs = judge(name), tmp_path / "scene", Wrongs()
+    task = {"call": "recover", "folder": str((root / one.scene.model).parent)}
+    one.scene.build(root)
+    run = changes_of(tracer, one.scene.task(root))
+    for outer in [call for call in run if call.name == "rename" or "model.onnx" in call.arguments]:
+        one.rebuild(root)
+        kill(tracer, one.scene.task(root), outer)
+        for inner in (call for call in changes_of(tracer, task) if call.name in NAMES):
+            one.rebuild(root)
+            kill(tracer, one.scene.task(root), outer)
+            kill(tracer, task, inner)
+            with wrongs.at(f"{outer}, then {inner}"):
+                one.whole(root)
+                recover_folder((root / one.scene.model).parent)
+                one.settled(root)
+    wrongs.none()
+
+
+@pytest.mark.parametrize("name", ["in_place", "in_place_three", "overwrite", "fresh"])
+def test_without_hard_links_a_killed_run_fails_loudly_at_worst_and_recover_mends_it(
+    name: str, tracer: Tracer, judge: Callable[[str], Judge], tmp_path: Path
+) -> None:
+    one, root, wrongs = judge(name), tmp_path / "scene", Wrongs()
+    no_links = "link,linkat:error=EPERM"
+    only = [call for call in CHANGES if "link" not in call or "unlink" in call]
+    task = {"call": "recover", "folder": str((root / one.scene.model).parent)}
+    loud = 0
+    for point in killed(tracer, one.scene, root, no_links, only=only):
+        with wrongs.at(point):
+            try:
+                one.whole(root)
+            except FileNotFoundError:
+                loud += 1
+            ended = tracer.run(task, ["link", "linkat"], no_links)
+            assert "done" in ended.result, ended.result
+            one.settled(root)
+            assert recover_folder(Path(task["folder"])) == ()
+    wrongs.none()
+    assert bool(loud) == (name != "fresh")

@@ -76,6 +76,22 @@ class Tracer:
         )
         self._read()
 
+    def plain(self, task: dict[str, Any]) -> dict[str, Any]:
+        """Carry out a task untraced; what came of it."""
+        self.start(task)
+        return self.end()
+
+    def start(self, task: dict[str, Any]) -> int:
+        """Begin a task untraced; its process id."""
+        pid: int = self._ask(task)["pid"]
+        self._say("")
+        return pid
+
+    def end(self) -> dict[str, Any]:
+        """Wait for the task that was started; what came of it, nothing where it was killed."""
+        result: dict[str, Any] | None = self._read()["result"]
+        return result or {}
+
     def run(self, task: dict[str, Any], traced: Sequence[str], *faults: str) -> Ended:
         """Carry out a task; each fault is what follows `-e inject=`."""
         pid = self._ask(task)["pid"]
@@ -96,10 +112,13 @@ class Tracer:
         return Ended(ended["status"], ended["result"] or {}, tuple(calls(log)), log)
 
     def _ask(self, question: object) -> dict[str, Any]:
-        assert self._server.stdin is not None
-        self._server.stdin.write("\n" if question == "" else json.dumps(question) + "\n")
-        self._server.stdin.flush()
+        self._say(question)
         return self._read()
+
+    def _say(self, what: object) -> None:
+        assert self._server.stdin is not None
+        self._server.stdin.write("\n" if what == "" else json.dumps(what) + "\n")
+        self._server.stdin.flush()
 
     def _read(self) -> dict[str, Any]:
         assert self._server.stdout is not None

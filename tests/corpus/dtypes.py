@@ -10,6 +10,7 @@ import zlib
 from pathlib import Path
 
 import numpy as np
+import onnx
 from onnx import TensorProto
 
 from .build import external, model_of, numbers, showing, write
@@ -19,10 +20,16 @@ __all__ = ["BITS", "CASES"]
 
 CASES = CaseBook()
 
+SIX_BITS = frozenset(
+    number
+    for name, number in TensorProto.DataType.items()
+    if name in ("FLOAT6E2M3", "FLOAT6E3M2")  # from onnx 1.23 on
+)
+
 BITS: dict[int, int] = {
     **dict.fromkeys((TensorProto.UINT2, TensorProto.INT2), 2),
     **dict.fromkeys((TensorProto.UINT4, TensorProto.INT4, TensorProto.FLOAT4E2M1), 4),
-    **dict.fromkeys((TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2), 6),
+    **dict.fromkeys(SIX_BITS, 6),
     **dict.fromkeys((TensorProto.UINT8, TensorProto.INT8, TensorProto.BOOL), 8),
     **dict.fromkeys((TensorProto.FLOAT8E4M3FN, TensorProto.FLOAT8E4M3FNUZ), 8),
     **dict.fromkeys((TensorProto.FLOAT8E5M2, TensorProto.FLOAT8E5M2FNUZ), 8),
@@ -105,7 +112,11 @@ def dtype_case(dtype: int) -> Build:
 
     def build(folder: Path) -> Path:
         graph = showing(stored_every_way(folder, dtype))
-        return write(folder, model_of(graph, ir_version=14, opset=28))
+        versions = {
+            "ir_version": min(14, onnx.IR_VERSION),
+            "opset": min(28, onnx.defs.onnx_opset_version()),
+        }
+        return write(folder, model_of(graph, **versions))
 
     return build
 
@@ -114,8 +125,7 @@ NOT_IN_ONNXRUNTIME = frozenset(
     {
         TensorProto.COMPLEX64,
         TensorProto.COMPLEX128,
-        TensorProto.FLOAT6E2M3,
-        TensorProto.FLOAT6E3M2,
+        *SIX_BITS,
         TensorProto.FLOAT4E2M1,  # known, but no Cast on the CPU
     }
 )

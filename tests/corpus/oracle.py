@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, numpy_helper
 
-from .dtypes import BITS
+from .dtypes import BITS, SIX_BITS
 from .running import run
 
 __all__ = ["TensorContent", "entries_of", "inlined", "parse", "rest", "run", "tensors", "walk"]
@@ -170,7 +170,7 @@ def typed(tensor: TensorProto) -> bytes:
         return packed(tensor, "float_data")
     if dtype in (TensorProto.DOUBLE, TensorProto.COMPLEX128):
         return packed(tensor, "double_data")
-    if dtype in (TensorProto.FLOAT6E2M3, TensorProto.FLOAT6E3M2):
+    if dtype in SIX_BITS:
         return numpy_helper._pack_6bit(np.array(tensor.int32_data, np.int32)).tobytes()
     field = FIELDS.get(dtype, "int32_data")
     width = max(bits // 8, 1)

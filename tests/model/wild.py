@@ -12,7 +12,7 @@ from typing import Any
 import onnx
 from onnx import TensorProto
 
-from ..corpus.wire import BLOCK, END, FIXED32, FIXED64, START, VARINT, tag, varint
+from tests.corpus.wire import BLOCK, END, FIXED32, FIXED64, START, VARINT, tag, varint
 
 __all__ = ["MAX_DEPTH", "Wild"]
 
@@ -30,11 +30,11 @@ FIELD_TYPES = {
     11: "message", 12: "text", 13: "uint32", 14: "enum",
 }  # fmt: skip
 """Kinds of fields that onnx.proto uses, by `FieldDescriptor.type`; `text` is strings and bytes."""
-TO_TENSORS = frozenset(
-    ("graph", "functions", "training_info", "initialization", "algorithm", "node", "attribute")
-    + ("attribute_proto", "initializer", "sparse_initializer", "t", "g", "sparse_tensor")
-    + ("tensors", "graphs", "sparse_tensors", "values", "indices")
-)
+TO_TENSORS = frozenset({
+    "graph", "functions", "training_info", "initialization", "algorithm", "node", "attribute",
+    "attribute_proto", "initializer", "sparse_initializer", "t", "g", "sparse_tensor", "tensors",
+    "graphs", "sparse_tensors", "values", "indices",
+})  # fmt: skip
 """Fields on the way to a tensor: made more often than others."""
 WEIGHTS = ("raw_data", "float_data", "int32_data", "int64_data", "double_data", "uint64_data")
 
@@ -136,9 +136,9 @@ class Wild:
     def unknown(self, number: int, known: Any, depth: int) -> bytes:
         wires = {VARINT, FIXED64, FIXED32, BLOCK, START} if depth < MAX_DEPTH else {VARINT}
         if known is not None:
-            kind = FIELD_TYPES[known.type]
-            # Only a field of numbers may come as a block, packed; and a block would be read then.
-            wires -= {BLOCK, WIRE_OF.get(kind, BLOCK)}
+            wires.discard(WIRE_OF.get(FIELD_TYPES[known.type], BLOCK))
+            if known.is_repeated:
+                wires.discard(BLOCK)  # packed numbers
         wire = self.random.choice(sorted(wires) or [START])
         if wire == START:
             return self.group(number, depth + 1)

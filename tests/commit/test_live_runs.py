@@ -1,0 +1,140 @@
+"""A run that lives is left alone, a dead one is cleaned up, and two at once do not mix."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnx_align_pass import recover_folder
+from tests.align.snapshot import snapshot
+from tests.commit.judge import Judge, content
+from tests.commit.perform import perform
+from tests.commit.scenes import SCENES, Scene
+from tests.commit.traced import Tracer
+
+CHANGED = ("SourceChangedError", "ExternalDataError", "BrokenModelError", "TensorError")
+"""How the slower of two runs may end."""
+
+
+@contextmanager
+def stopped(runner: Tracer, task: dict[str, Any]) -> Iterator[int]:
+    """A run that holds still where the task says."""
+    pid = runner.start(task)
+    until(lambda: state_of(pid) == "T")
+    try:
+        yield pid
+    finally:
+        if state_of(pid) == "T":
+            os.kill(pid, signal.SIGKILL)
+            runner.end()
+
+
+def state_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return ""
+
+
+def until(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+def resume(runner: Tracer, pid: int) -> dict[str, Any]:
+    """Let a stopped run go on to its end."""
+    os.kill(pid, signal.SIGCONT)
+    return runner.end()
+
+
+@pytest.mark.parametrize("name", ["fresh", "in_place"])
+@pytest.mark.parametrize("stop_at", ["begin", "advance", "syncing", "publishing"])
+def test_a_live_run_is_left_alone_and_a_killed_one_is_cleaned_up(
+    name: str, stop_at: str, judge: Callable[[str], Judge], runner: Tracer, tmp_path: Path
+) -> None:
+    one = judge(name)
+    one.rebuild(tmp_path)
+    folder = (tmp_path / one.scene.model).parent
+    with stopped(runner, one.scene.task(tmp_path, stop_at=stop_at)) as pid:
+        during = snapshot(tmp_path)
+        (found,) = recover_folder(folder)
+        assert found.outcome == "live"
+        assert snapshot(tmp_path) == during
+        os.kill(pid, signal.SIGKILL)
+        assert runner.end() == {}
+    (found,) = recover_folder(folder)
+    assert found.outcome == "discarded"
+    assert snapshot(tmp_path) == one.before
+
+
+def test_a_run_is_not_disturbed_by_a_recovery(
+    judge: Callable[[str], Judge], runner: Tracer, tmp_path: Path
+) -> None:
+    one = judge("in_place")
+    one.rebuild(tmp_path)
+    with stopped(runner, one.scene.task(tmp_path, stop_at="advance")) as pid:
+        recover_folder(tmp_path / "folder")
+        os.kill(pid, signal.SIGCONT)
+        assert runner.end() == {"done": ["written"], "leaked": []}
+    one.is_after(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["fresh", "in_place", "overwrite"])
+@pytest.mark.parametrize("stop_at", ["begin", "advance", "publishing"])
+def test_of_two_runs_the_one_that_publishes_last_gives_way(
+    name: str, stop_at: str, judge: Callable[[str], Judge], runner: Tracer, tmp_path: Path
+) -> None:
+    one = judge(name)
+    one.rebuild(tmp_path)
+    with stopped(runner, one.scene.task(tmp_path, alignment=64, stop_at=stop_at)) as pid:
+        assert perform(one.scene.task(tmp_path)) == {"done": ["written"], "leaked": []}
+        told = resume(runner, pid)
+    assert told["error"] == "SourceChangedError", told
+    assert told["leaked"] == []
+    one.is_after(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["fresh", "in_place", "in_place_three", "in_place_other_names"])
+def test_two_runs_at_once_end_in_the_result_of_one_of_them(
+    name: str, runner: Tracer, tmp_path: Path
+) -> None:
+    scene = SCENES[name]
+    results = [played(scene, tmp_path / str(alignment), alignment) for alignment in (16, 1024)]
+    for number in range(8):
+        root = tmp_path / f"both{number}"
+        scene.build(root)
+        wanted = content(root / scene.source)
+        told: list[dict[str, Any]] = []
+        other = threading.Thread(
+            target=lambda: told.append(runner.plain(scene.task(root, alignment=16)))  # noqa: B023
+        )
+        other.start()
+        time.sleep(number * 0.002)
+        told.append(perform(scene.task(root, alignment=1024)))
+        other.join()
+        for result in told:
+            exists = name == "fresh" and result.get("error") == "DestinationExistsError"
+            assert "done" in result or exists or result["error"] in CHANGED, result
+            assert result["leaked"] == []
+        assert any("done" in result for result in told)
+        assert content(root / scene.model) == wanted
+        assert recover_folder((root / scene.model).parent) == ()
+        # Where each ended well, one came after the other.
+        assert snapshot(root) in results
+
+
+def played(scene: Scene, root: Path, alignment: int) -> dict[str, tuple[object, ...]]:
+    """What a run leaves when it is alone."""
+    scene.build(root)
+    assert "done" in perform(scene.task(root, alignment=alignment))
+    return snapshot(root)

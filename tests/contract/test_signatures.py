@@ -1,0 +1,89 @@
+"""The calls that others build on, word for word."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+
+import pytest
+
+import onnx_align_pass
+from onnx_align_pass import LayoutPolicy, StoragePolicy
+from onnx_align_pass.progress import SILENT
+
+Parameters = list[tuple[str, str, object]]
+NONE = inspect.Parameter.empty
+POLICIES = [("storage", "keyword", StoragePolicy()), ("layout", "keyword", LayoutPolicy())]
+
+SIGNATURES: dict[str, tuple[Parameters, str]] = {
+    "align_external_data_streaming": (
+        [
+            ("src_onnx_path", "any", NONE),
+            ("dst_onnx_path", "any", NONE),
+            ("dst_weights_path", "any", NONE),
+            ("alignment", "any", 4096),
+            ("chunk_size", "any", 4 * 1024 * 1024),
+            ("durable", "keyword", True),
+        ],
+        "int",
+    ),
+    "align_file": (
+        [
+            ("source", "any", NONE),
+            ("destination", "any", None),
+            *POLICIES,
+            ("progress", "keyword", SILENT),
+            ("verify", "keyword", False),
+            ("overwrite", "keyword", False),
+            ("durable", "keyword", True),
+        ],
+        "AlignReport",
+    ),
+    "plan_file": (
+        [("source", "any", NONE), *POLICIES, ("in_place", "keyword", False)],
+        "LayoutPlan",
+    ),
+}
+KINDS: dict[inspect._ParameterKind, str] = {
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "any",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+}
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_a_call_of_the_contract_has_its_signature(name: str) -> None:
+    parameters, returns = SIGNATURES[name]
+    signature = inspect.signature(getattr(onnx_align_pass, name))
+    found = [(one.name, KINDS[one.kind], one.default) for one in signature.parameters.values()]
+    assert found == parameters
+    assert signature.return_annotation == returns
+
+
+def test_storage_policy_has_its_fields_and_defaults() -> None:
+    assert {one.name: one.default for one in fields(StoragePolicy)} == {
+        "size_threshold_bytes": 1024,
+        "convert_attribute": True,
+        "external": (),
+        "inline": (),
+        "external_if": None,
+        "inline_if": None,
+    }
+
+
+def test_layout_policy_has_its_fields_and_defaults() -> None:
+    assert {one.name: one.default for one in fields(LayoutPolicy)} == {
+        "alignment": 4096,
+        "align_threshold": 0,
+        "small_alignment": 64,
+        "element_floor": False,
+        "pad": "none",
+        "max_shard_size_bytes": None,
+        "data_name": None,
+    }
+
+
+def test_a_call_documents_each_of_its_parameters() -> None:
+    for name, (parameters, _) in SIGNATURES.items():
+        text = inspect.getdoc(getattr(onnx_align_pass, name)) or ""
+        for parameter, _, _ in parameters:
+            assert f"    {parameter}: " in text, f"{name}: {parameter}"
