@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 __all__ = ["collector_paused"]
 
 
 @contextmanager
-def collector_paused() -> Iterator[None]:
+def collector_paused() -> Iterator[Callable[[], None]]:
     """Pause the collector: a plan's values hold no cycles, and looking for some takes a third.
 
     Measured on 20,000 tensors. What others leave behind meanwhile is collected after.
+
+    Yields:
+        A call that ends the pause early.
     """
-    if not gc.isenabled():
-        yield
-        return
+    resume = gc.enable if gc.isenabled() else _leave
     gc.disable()
     try:
-        yield
+        yield resume
     finally:
-        gc.enable()
+        resume()
+
+
+def _leave() -> None:
+    """The collector was off before: it stays off."""

@@ -18,10 +18,12 @@ from onnx_align_pass.tensors import Residence
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import recover_folder
-from onnx_align_pass.write import write
+from onnx_align_pass.write import Written, write
 
 __all__ = ["Options", "lies_as_planned", "repack"]
 
+_SOON_WRITTEN = 1 << 30
+"""Bytes; a longer copy does not keep the garbage collector waiting."""
 NO_REPLACEMENT = Replacement(None, {}, {}, ())
 
 
@@ -57,20 +59,24 @@ def repack(
     started = time.perf_counter()
     destination = Destination.of(source, target, overwrite=options.overwrite)
     leftovers = recover_folder(destination.folder, destination.model.name)
-    with Ladder(chunk_size=options.chunk_size) as ladder, open_sources(source) as files:
-        with collector_paused():
-            prepared = prepare(
-                source,
-                files,
-                options.storage,
-                options.layout,
-                model_name=destination.model.name,
-                in_place=destination.in_place,
-            )
-        if destination.in_place and lies_as_planned(prepared, files):
-            replacement, written = NO_REPLACEMENT, None
-        else:
+    with (
+        collector_paused() as resume_collector,
+        Ladder(chunk_size=options.chunk_size) as ladder,
+        open_sources(source) as files,
+    ):
+        prepared = prepare(
+            source,
+            files,
+            options.storage,
+            options.layout,
+            model_name=destination.model.name,
+            in_place=destination.in_place,
+        )
+        replacement, written = NO_REPLACEMENT, None
+        if not (destination.in_place and lies_as_planned(prepared, files)):
             replacement = destination.examine(prepared, references)
+            if prepared.plan.total_bytes > _SOON_WRITTEN:
+                resume_collector()
             written = write(
                 prepared,
                 destination,
@@ -82,9 +88,27 @@ def repack(
                 verify=options.verify,
             )
             references.forget(destination.model)
+        notes = (
+            *prepared.plan.notes,
+            *replacement.notes,
+            *(f"{one.path.name}: {one.outcome}: {one.reason}" for one in leftovers),
+        )
+        seconds = time.perf_counter() - started
+        return _report(prepared, destination, replacement, written, notes, seconds, options.verify)
+
+
+def _report(
+    prepared: Prepared,
+    destination: Destination,
+    replacement: Replacement,
+    written: Written | None,
+    notes: tuple[str, ...],
+    seconds: float,
+    verified: bool,
+) -> ModelAlignment:
     plan = prepared.plan
     return ModelAlignment(
-        source=source,
+        source=prepared.skeleton.path,
         destination=destination.model,
         data_files=tuple(DataFile(file.name, file.size) for file in plan.files),
         external_tensors=len(plan.placements),
@@ -94,14 +118,10 @@ def repack(
         model_bytes=written.model_bytes if written else prepared.skeleton.size,
         unchanged=written is None,
         removed=tuple(replacement.superseded),
-        verified=written is not None and options.verify,
+        verified=written is not None and verified,
         moved=written.moved if written else {},
-        notes=(
-            *plan.notes,
-            *replacement.notes,
-            *(f"{one.path.name}: {one.outcome}: {one.reason}" for one in leftovers),
-        ),
-        seconds=time.perf_counter() - started,
+        notes=notes,
+        seconds=seconds,
     )
 
 

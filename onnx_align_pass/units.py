@@ -25,7 +25,7 @@ _FACTORS: Final = {
     "g": 2**30,
     "t": 2**40,
 }
-_SIZE: Final = re.compile(r"\s*(\d{1,18}(?:\.\d{1,18})?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
+_SIZE: Final = re.compile(r"\s*(\d{1,30}(?:\.\d{1,20})?)\s*([a-z]*)\s*", re.IGNORECASE | re.ASCII)
 
 
 def parse_size(text: str) -> int:

@@ -36,12 +36,12 @@ def guarded(function: Callable[P, None], *, os_error: Exit = Exit.WRITE) -> Call
             SIGNALS.release()
             function(*args, **kwargs)
             if sys.stdout is not None:
-                sys.stdout.flush()
+                sys.stdout.flush()  # here, where a reader that does not read can be interrupted
         except BaseException as raised:
             error = _what_counts(raised)
             if not isinstance(error, _SAYABLE):
                 raise
-            if isinstance(error, OSError) and error.filename is None:
+            if isinstance(error, OSError) and error.filename is None and not _flushes():
                 silence_stdout()
             failure = failure_of(error, os_error=os_error)
             return say_failure(failure, as_json=bool(kwargs.get("as_json")))
@@ -50,6 +50,15 @@ def guarded(function: Callable[P, None], *, os_error: Exit = Exit.WRITE) -> Call
         return Exit.DONE
 
     return run
+
+
+def _flushes() -> bool:
+    """Whether stdout takes what it is given."""
+    try:
+        sys.stdout.flush()
+    except (OSError, AttributeError):
+        return False
+    return True
 
 
 def _what_counts(raised: BaseException) -> BaseException:

@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from onnx_align_pass.errors import UsageError
+from onnx_align_pass.errors import SizeError, UsageError
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.units import parse_size
 
@@ -33,8 +33,6 @@ LAYOUT: Final = "Layout"
 WRITING: Final = "Writing"
 OUTPUT: Final = "Output"
 KEEP: Final = "keep"
-MAX_ALIGNMENT: Final = 1 << 40
-"""Offsets stay below what a file can have, with millions of tensors."""
 
 
 class Pad(StrEnum):
@@ -149,9 +147,9 @@ def layout_policy(
         UsageError: A text is not a size, or the policy refuses a value.
     """
     return LayoutPolicy(
-        alignment=_alignment("--alignment", alignment),
+        alignment=_size("--alignment", alignment),
         align_threshold=_size("--align-threshold", align_threshold),
-        small_alignment=_alignment("--small-alignment", small_alignment),
+        small_alignment=_size("--small-alignment", small_alignment),
         pad=pad.value,
         max_shard_size_bytes=(
             None if max_shard_size is None else _size("--max-shard-size", max_shard_size)
@@ -160,17 +158,10 @@ def layout_policy(
     )
 
 
-def _alignment(option: str, text: str) -> int:
-    size = _size(option, text)
-    if size > MAX_ALIGNMENT:
-        raise UsageError(f"{option} {text[:40]!r} is past any use", needed="at most 1TiB")
-    return size
-
-
 def _size(option: str, text: str) -> int:
     try:
         return parse_size(text)
-    except (ValueError, OverflowError):
+    except SizeError:
         raise UsageError(
             f"{option} {text[:40]!r} is not a size",
             needed="a whole number of bytes, such as 4096, 64KiB or 2GB",

@@ -208,7 +208,7 @@ class _Reader:
                 raw = found  # of a field that occurs twice, protobuf takes the last
                 if found[4] - found[3] > self._cut_bytes:
                     large.append(found)
-            elif wire in _NUMBER_WIRES.get(number, ()) and len(typed) <= MAX_PIECES:
+            elif number in TYPED_FIELDS and wire in _NUMBER_WIRES[number]:
                 _extend(typed, found)
         if raw is not None:
             cut = self._raw_cut(raw) if raw in large[-1:] else None
@@ -249,10 +249,14 @@ class _Reader:
 
 
 def _extend(typed: list[Field], found: Field) -> None:
-    """Add a field of numbers; unpacked ones that follow each other become one."""
+    """Add a field of numbers; unpacked ones that follow each other become one.
+
+    The list stops growing when there are more pieces than will be used.
+    """
     if typed:
         number, wire, tag_at, content, after = typed[-1]
         if after == found[2] and wire == found[1] != BYTES and number == found[0]:
             typed[-1] = (number, wire, tag_at, content, found[4])
             return
-    typed.append(found)
+    if len(typed) <= MAX_PIECES:
+        typed.append(found)

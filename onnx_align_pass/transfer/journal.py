@@ -6,6 +6,7 @@ folder that came with a download, or was copied, is told from one that a run of 
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import stat
@@ -144,7 +145,12 @@ def read_journal(staging: Path) -> Journal | None:
 
 
 def _read(path: Path) -> bytes:
-    fd = os.open(path, _FLAGS)
+    try:
+        fd = os.open(path, _FLAGS)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError(f"{path} is a symlink") from None
+        raise
     with open(fd, "rb") as file:
         found = os.fstat(fd)
         if not stat.S_ISREG(found.st_mode) or found.st_size > _JOURNAL_MAX_BYTES:

@@ -114,13 +114,23 @@ class Stage:
                 continue
             self.path = path
             path.mkdir()
-            self._lock = kernel.open_folder(path)
-            if self._lock is None or (kernel.try_lock(self._lock) and _is_at(self._lock, path)):
+            if self._hold():
                 break
-            # A cleaner came between the lines above, and took it for a dead one.
-            os.close(self._lock)
-            self._lock = None
         write_stamp(path)
+
+    def _hold(self) -> bool:
+        """Lock the new folder; False if a cleaner came first, and took it for a dead one."""
+        try:
+            self._lock = kernel.open_folder(self.path)
+        except FileNotFoundError:
+            return False
+        if self._lock is None:
+            return True
+        if kernel.try_lock(self._lock) and _is_at(self._lock, self.path):
+            return True
+        os.close(self._lock)
+        self._lock = None
+        return False
 
     def data_path(self, name: str) -> Path:
         """Path of a staged data file."""

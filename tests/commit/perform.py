@@ -53,7 +53,7 @@ def call(task: dict[str, Any]) -> list[str]:
 
 
 class Stopping:
-    """A progress that stops its process (SIGSTOP) when it is told of what it waits for."""
+    """A progress that stops its process (SIGSTOP) once, when it is told of what it waits for."""
 
     def __init__(self, stop_at: str) -> None:
         self._stop_at = stop_at
@@ -69,6 +69,7 @@ class Stopping:
 
     def _see(self, what: str) -> None:
         if what == self._stop_at:
+            self._stop_at = ""
             os.kill(os.getpid(), signal.SIGSTOP)
 
 

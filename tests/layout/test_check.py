@@ -49,6 +49,7 @@ def resized(plan: LayoutPlan, index: int, **fields: object) -> LayoutPlan:
 
 BROKEN: dict[str, tuple[Callable[[LayoutPlan], LayoutPlan], str]] = {
     "offset shifted by a byte": (lambda p: changed(p, 1, offset=129), "not a multiple of 64"),
+    "alignment overstated": (lambda p: changed(p, 1, alignment=256), "is not a multiple of"),
     "alignment forged": (lambda p: changed(p, 1, offset=129, alignment=1), "a multiple of 64"),
     "offset before the file": (lambda p: changed(p, 0, offset=-64), "are not in"),
     "overlap": (lambda p: changed(p, 1, offset=64), "overlaps w0"),
