@@ -62,6 +62,8 @@ class Destination:
                     hint="Name the target itself, or a new destination.",
                 )
             return cls(source, in_place=True, overwrite=overwrite)
+        if "\0" in str(destination):
+            raise DestinationError("no file can have this name", file=destination)
         model = destination / source.name if os.path.isdir(destination) else destination
         if _same(model, source):
             raise DestinationIsSourceError(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeGuard
 
 from onnx_align_pass.errors import PolicyError
-from onnx_align_pass.tensors import Residence, SlotKind, TensorFacts
+from onnx_align_pass.tensors import SlotKind, TensorFacts
 
 __all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
 
@@ -46,16 +46,16 @@ class StorageDecision:
             _plain_name(self.group)
 
 
+# Looked up once: an enum's member costs more than all else that is asked of a tensor.
+_INITIALIZER, _ATTRIBUTE = SlotKind.INITIALIZER, SlotKind.ATTRIBUTE
 _EMPTY = StorageDecision(False, "empty")
 _STRING = StorageDecision(False, "strings are inline by the specification")
 _UNKNOWN = StorageDecision(False, "element type of unknown size")
 _SHAPE = StorageDecision(False, "rank 0 or 1 and at most 1 KiB: may feed a shape")
 _SMALL = StorageDecision(False, "below the size threshold")
 _LARGE = StorageDecision(True, "at or above the size threshold")
-_KEEP = {
-    Residence.INLINE: StorageDecision(False, "kept inline"),
-    Residence.EXTERNAL: StorageDecision(True, "kept external"),
-}
+_KEPT_IN = StorageDecision(False, "kept inline")
+_KEPT_OUT = StorageDecision(True, "kept external")
 _FORCED_IN = StorageDecision(False, "asked to be inline")
 _FORCED_OUT = StorageDecision(True, "asked to be external")
 
@@ -98,16 +98,19 @@ class StoragePolicy:
             forced = self._forced(facts)
             if forced is not None:
                 return forced
-        kind = facts.slot.kind
-        if self.size_threshold_bytes is None or kind in (SlotKind.SPARSE, SlotKind.TRAINING):
-            return _KEEP[facts.residence]
-        if kind is SlotKind.ATTRIBUTE and not self.convert_attribute:
-            return _KEEP[facts.residence]
+        if self.size_threshold_bytes is None or self._is_kept(facts.slot.kind):
+            return _KEPT_OUT if facts.is_external else _KEPT_IN
         if facts.nbytes < self.size_threshold_bytes:
             return _SMALL
         if len(facts.shape) <= 1 and facts.nbytes <= SHAPE_INPUT_MAX_BYTES:
             return _SHAPE
         return _LARGE
+
+    def _is_kept(self, kind: SlotKind) -> bool:
+        """Whether tensors of this kind stay where they are."""
+        if kind is _ATTRIBUTE:
+            return not self.convert_attribute
+        return kind is not _INITIALIZER
 
     def _forced(self, facts: TensorFacts) -> StorageDecision | None:
         name = facts.slot.name
@@ -169,6 +172,11 @@ class LayoutPolicy:
             raise PolicyError("pad", self.pad, "one of none, file, tensor")
         if self.data_name is not None:
             _plain_name(self.data_name)
+
+    @property
+    def uniform_alignment(self) -> int | None:
+        """Alignment of every tensor that asks for none itself; None where it depends on them."""
+        return None if self.align_threshold or self.element_floor else self.alignment
 
     def alignment_of(self, nbytes: int, element_bits: int, override: int | None) -> int:
         """Alignment of one tensor, in bytes."""

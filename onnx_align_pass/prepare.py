@@ -17,11 +17,11 @@ from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.layout.planner import make_plan
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
-from onnx_align_pass.model.sources import Located, facts_of, locate
+from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.tensors import Residence, TensorRequest
+from onnx_align_pass.tensors import TensorRequest
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["Prepared", "open_sources", "prepare"]
@@ -32,8 +32,10 @@ class Prepared:
     """A model that was read, with the plan for it."""
 
     skeleton: Skeleton
-    tensors: dict[str, onnx.TensorProto]
-    """The tensors that are external now, or will be, by `Slot.place`."""
+    placed: tuple[onnx.TensorProto, ...]
+    """The skeleton's tensors of `plan.placements`, in its order."""
+    returned: tuple[tuple[TensorRequest, onnx.TensorProto], ...]
+    """The tensors that are external now and will be inline."""
     requests: tuple[TensorRequest, ...]
     plan: LayoutPlan
 
@@ -83,32 +85,39 @@ def prepare(
         PlanError: A defect of the planner.
     """
     skeleton = read_skeleton(source)
-    tensors: dict[str, onnx.TensorProto] = {}
+    placed: list[onnx.TensorProto] = []
+    returned: list[tuple[TensorRequest, onnx.TensorProto]] = []
     requests: list[TensorRequest] = []
     notes: Counter[str] = Counter()
     for slot, tensor in walk(skeleton.proto):
         facts = facts_of(slot, tensor, source)
         decision = storage.decide(facts)
-        external = facts.residence is Residence.EXTERNAL
-        located = _INLINE
+        external = facts.is_external
         if decision.external or (external and (facts.nbytes or not facts.element_bits)):
-            located = locate(facts, tensor, skeleton)
-            if isinstance(located.source, FileSpan):
-                files.check(located.source, slot.name)
-            if located.notes:
-                notes.update(located.notes)
-        if decision.external or external:
-            tensors[slot.place] = tensor
-        requests.append(TensorRequest(facts, located.source, decision, located.field, located.home))
+            span, field, home, said = locate(facts, tensor, skeleton)
+            if isinstance(span, FileSpan):
+                files.check(span, slot.name)
+            if said:
+                notes.update(said)
+            request = TensorRequest(facts, span, decision, field, home)
+        else:
+            request = TensorRequest(facts, None, decision)
+        requests.append(request)
+        if decision.external:
+            placed.append(tensor)
+        elif external:
+            returned.append((request, tensor))
     keep_homes = in_place and layout.data_name is None and layout.max_shard_size_bytes is None
     plan = make_plan(
         requests,
         layout,
         model_name=model_name,
         keep_homes=keep_homes,
-        notes=[*(f"{count} tensors have {note}" for note, count in notes.items()), *files.notes],
+        notes=[*(f"{_tensors(count)} {note}" for note, count in notes.items()), *files.notes],
     )
-    return Prepared(skeleton, tensors, tuple(requests), check_plan(plan, layout))
+    check_plan(plan, layout)
+    return Prepared(skeleton, tuple(placed), tuple(returned), tuple(requests), plan)
 
 
-_INLINE = Located(None)
+def _tensors(count: int) -> str:
+    return "1 tensor has" if count == 1 else f"{count:,} tensors have"

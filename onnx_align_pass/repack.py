@@ -14,7 +14,6 @@ from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.references import References
 from onnx_align_pass.report import DataFile, ModelAlignment
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.tensors import Residence
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import recover_folder
@@ -128,7 +127,7 @@ def _report(
 def lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:
     """Whether a model in place is already what the plan would make of it."""
     plan = prepared.plan
-    if any(one.facts.residence is Residence.EXTERNAL for one in plan.inline):
+    if any(one.facts.is_external for one in plan.inline):
         return False
     if any("dropped" in note for note in plan.notes):
         return False

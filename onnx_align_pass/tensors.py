@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from onnx_align_pass.policy import StorageDecision
     from onnx_align_pass.spans import Source
 
-__all__ = ["Residence", "Slot", "SlotKind", "TensorFacts", "TensorRequest"]
+__all__ = ["Slot", "SlotKind", "TensorFacts", "TensorRequest"]
 
 
 class SlotKind(Enum):
@@ -23,13 +23,6 @@ class SlotKind(Enum):
     ATTRIBUTE = "attribute"
     SPARSE = "sparse"
     TRAINING = "training"
-
-
-class Residence(Enum):
-    """Where a tensor's bytes are now."""
-
-    INLINE = "inline"
-    EXTERNAL = "external"
 
 
 class Slot(NamedTuple):
@@ -53,7 +46,8 @@ class TensorFacts(NamedTuple):
     """Bytes of the tensor, from dtype and shape; packed types rounded up."""
     element_bits: int
     """Bits of one element; 0 where elements have no fixed size (strings) or an unknown one."""
-    residence: Residence
+    is_external: bool
+    """Whether its bytes are in a data file now."""
 
 
 class TensorRequest(NamedTuple):

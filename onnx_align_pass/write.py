@@ -98,11 +98,14 @@ def _jobs(
         _Job(stage.data_path(file.name), folder / file.name, pieces, file.size)
         for file, pieces in _data_pieces(plan)
     ]
-    bind(prepared.skeleton, prepared.tensors, plan)
+    bind(
+        prepared.skeleton,
+        zip(plan.placements, prepared.placed, strict=True),
+        prepared.returned,
+    )
     jobs.append(_model_job(stage.path / MODEL, destination.model, emit(prepared.skeleton)))
     if any(state is not None for state in replacement.data_before.values()):
-        moved = (prepared.tensors[one.request.facts.slot.place] for one in plan.placements)
-        relocate(moved, stage.bridge_name)
+        relocate(prepared.placed, stage.bridge_name)
         jobs.append(_model_job(stage.path / BRIDGE, destination.model, emit(prepared.skeleton)))
     return jobs
 

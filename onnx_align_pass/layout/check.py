@@ -33,10 +33,19 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
         yield "", "two data files have one name"
     by_file: dict[str, list[Placement]] = defaultdict(list)
     for one in plan.placements:
-        by_file[one.file].append(one)
-        problem = _alone(one, sizes.get(one.file), layout)
-        if problem:
-            yield one.request.facts.slot.name, problem
+        request, file, offset, length, alignment, _, _ = one
+        by_file[file].append(one)
+        facts, override = request.facts, request.decision.alignment
+        wanted = layout.alignment_of(facts.nbytes, facts.element_bits, override)
+        size = sizes.get(file)
+        if size is None:
+            yield facts.slot.name, f"it lies in {file}, which is not planned"
+        if offset % wanted or offset % alignment:
+            yield facts.slot.name, f"offset {offset} is not a multiple of {wanted}"
+        if length != facts.nbytes:
+            yield facts.slot.name, f"length {length} is not its {facts.nbytes} bytes"
+        if size is not None and (offset < 0 or offset + length > size):
+            yield facts.slot.name, f"bytes {offset} to {offset + length} are not in {file}"
     for file in sizes.keys() - by_file.keys():
         yield "", f"{file} would hold no tensor"
     for file, placements in by_file.items():
@@ -48,21 +57,6 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
             and len({_RANGE(one) for one in placements if one.length}) > 1
         ):
             yield "", f"{file} is larger than {limit:,} bytes and holds more than one tensor"
-
-
-def _alone(one: Placement, size: int | None, layout: LayoutPolicy) -> str | None:
-    request, file, offset, length, alignment, _, _ = one
-    facts = request.facts
-    wanted = layout.alignment_of(facts.nbytes, facts.element_bits, request.decision.alignment)
-    if size is None:
-        return f"it lies in {file}, which is not planned"
-    if offset % wanted or offset % alignment:
-        return f"offset {offset} is not a multiple of {wanted}"
-    if length != facts.nbytes:
-        return f"length {length} is not its {facts.nbytes} bytes"
-    if offset < 0 or offset + length > size:
-        return f"bytes {offset} to {offset + length} are not in {file}"
-    return None
 
 
 def _together(placements: list[Placement]) -> Iterator[tuple[str, str]]:

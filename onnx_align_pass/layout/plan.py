@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from onnx_align_pass.tensors import TensorRequest
@@ -46,16 +45,12 @@ class LayoutPlan:
     """Tensors that are inline in the result, in declaration order."""
     notes: tuple[str, ...] = ()
     """What a person should know of the source: derived lengths, dropped keys, hazards."""
+    tensor_bytes: int = field(init=False)
+    """Bytes of tensors in the data files, each range once."""
 
-    @property
-    def written(self) -> Iterator[Placement]:
-        """Placements whose bytes are written: a tied one shares another's."""
-        return (one for one in self.placements if one.tied_to is None)
-
-    @property
-    def tensor_bytes(self) -> int:
-        """Bytes of tensors in the data files, each range once."""
-        return sum(one.length for one in self.written)
+    def __post_init__(self) -> None:
+        written = sum([one.length for one in self.placements if one.tied_to is None])
+        object.__setattr__(self, "tensor_bytes", written)
 
     @property
     def total_bytes(self) -> int:

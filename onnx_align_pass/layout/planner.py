@@ -70,25 +70,29 @@ class _Planner:
         placed: list[Placement] = []
         files: list[_OpenFile] = []
         first_of: dict[Tie, int] = {}
+        pad_tensor = self._layout.pad == "tensor"
         for request, tie, alignment in zip(moved, ties, self._alignments(moved, ties), strict=True):
-            first = len(placed) if tie is None else first_of.setdefault(tie, len(placed))
-            if first < len(placed):
+            index = len(placed)
+            first = index if tie is None else first_of.setdefault(tie, index)
+            if first < index:
                 spot = placed[first]
                 place = spot.request.facts.slot.place
                 placed.append(spot._replace(request=request, padding=0, tied_to=place))
                 files.append(files[first])
                 continue
             nbytes = request.facts.nbytes
-            file = self._file(self._base_of(request), nbytes, alignment)
-            offset = (file.end + alignment - 1) & -alignment
-            placed.append(
-                Placement(request, file.base, offset, nbytes, alignment, offset - file.end)
-            )
+            file = self._file(request, nbytes, alignment)
+            end = file.end
+            offset = (end + alignment - 1) & -alignment
+            placed.append(Placement(request, file.base, offset, nbytes, alignment, offset - end))
             files.append(file)
-            self._fill(file, offset + nbytes, alignment)
+            end = offset + nbytes
+            file.end = round_up(end, alignment) if pad_tensor else end
+            if alignment > file.alignment:
+                file.alignment = alignment
         return LayoutPlan(
             *self._named(placed, files),
-            tuple(one for one in requests if not one.decision.external),
+            tuple([one for one in requests if not one.decision.external]),
             tuple(notes),
         )
 
@@ -96,6 +100,9 @@ class _Planner:
         self, moved: Sequence[TensorRequest], ties: Sequence[Tie | None]
     ) -> Sequence[int]:
         """Alignment of each tensor; tied ones share the largest that any of them needs."""
+        uniform = self._layout.uniform_alignment
+        if uniform is not None and all(one.decision.alignment is None for one in moved):
+            return [uniform] * len(moved)
         alignment_of = self._layout.alignment_of
         own = [
             alignment_of(one.facts.nbytes, one.facts.element_bits, one.decision.alignment)
@@ -110,11 +117,6 @@ class _Planner:
         return [
             largest[tie] if tie is not None else one for tie, one in zip(ties, own, strict=True)
         ]
-
-    def _fill(self, file: _OpenFile, end: int, alignment: int) -> None:
-        file.end = round_up(end, alignment) if self._layout.pad == "tensor" else end
-        if alignment > file.alignment:
-            file.alignment = alignment
 
     def _named(
         self, placed: Sequence[Placement], files: Sequence[_OpenFile]
@@ -132,14 +134,13 @@ class _Planner:
             one._replace(file=name_of[id(file)]) for one, file in zip(placed, files, strict=True)
         )
 
-    def _base_of(self, request: TensorRequest) -> str:
-        if request.decision.group is not None:
-            return request.decision.group
-        home = request.home if self._keep_homes else None
-        # onnx refuses a location with two dots anywhere in it: such a file gets the default name.
-        return self._base if home is None or ".." in home else home
-
-    def _file(self, base: str, nbytes: int, alignment: int) -> _OpenFile:
+    def _file(self, request: TensorRequest, nbytes: int, alignment: int) -> _OpenFile:
+        """Choose the file that a tensor goes into; a full one gives way to its next shard."""
+        base = request.decision.group
+        if base is None:
+            home = request.home if self._keep_homes else None
+            # onnx refuses a location with two dots in it: such a file gets the default name.
+            base = self._base if home is None or ".." in home else home
         file = self._open.get(base)
         if file is None:
             return self._begin(base, 1)

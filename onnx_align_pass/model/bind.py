@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import cache
 
 import onnx
 
-from onnx_align_pass.layout.plan import LayoutPlan, Placement
+from onnx_align_pass.layout.plan import Placement
 from onnx_align_pass.model.schema import TYPED_FIELDS
 from onnx_align_pass.model.skeleton import Cut, Skeleton
 from onnx_align_pass.model.wire import BYTES, encode_varint
 from onnx_align_pass.spans import FileSpan, Source
-from onnx_align_pass.tensors import Residence
+from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["bind", "relocate"]
 
@@ -22,25 +22,22 @@ _PAYLOAD = ("raw_data", *TYPED_FIELDS.values())
 
 def bind(
     skeleton: Skeleton,
-    tensors: Mapping[str, onnx.TensorProto],
-    plan: LayoutPlan,
+    placed: Iterable[tuple[Placement, onnx.TensorProto]],
+    returned: Iterable[tuple[TensorRequest, onnx.TensorProto]],
 ) -> None:
     """Write each moved tensor's new place into the skeleton's proto.
 
     Args:
         skeleton: The model.
-        tensors: Its tensors that are external now, or will be, by `Slot.place`.
-        plan: Where they will be. Those that were external and are inline in it are put inline.
+        placed: Its tensors that will be external, and where.
+        returned: Its tensors that were external and will be inline.
     """
-    for placement in plan.placements:
-        facts = placement.request.facts
-        tensor = tensors[facts.slot.place]
-        if facts.residence is Residence.INLINE:
+    for placement, tensor in placed:
+        if not placement.request.facts.is_external:
             _clear_payload(tensor)
         _point(tensor, placement)
-    for request in plan.inline:
-        if request.facts.residence is Residence.EXTERNAL:
-            _embed(skeleton, tensors[request.facts.slot.place], request.source)
+    for request, tensor in returned:
+        _embed(skeleton, tensor, request.source)
 
 
 def relocate(tensors: Iterable[onnx.TensorProto], name: Callable[[str], str]) -> None:

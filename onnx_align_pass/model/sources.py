@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import onnx
 
@@ -22,13 +22,12 @@ from onnx_align_pass.model.schema import ELEMENT_BITS, TYPED_FIELD_OF, TYPED_FIE
 from onnx_align_pass.model.skeleton import Skeleton
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.spans import FileSpan, MemoryBytes, Source
-from onnx_align_pass.tensors import Residence, Slot, TensorFacts
+from onnx_align_pass.tensors import Slot, TensorFacts
 
 __all__ = ["Located", "data_file_names", "facts_of", "locate"]
 
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
-_USUAL_KEYS: Final = ("location", "offset", "length")
 _MOST_DIGITS: Final = 80
 _MAX_BYTES: Final = 2**63 - 1
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
@@ -38,15 +37,8 @@ UNKNOWN_KEY: Final = "an external data key that describes the old file: dropped"
 _BAD_HINT: Final = "The model is damaged; export it again."
 
 
-class Located(NamedTuple):
-    """A tensor's bytes, and what the entries that named them had to say."""
-
-    source: Source | None
-    field: str = "inline"
-    """What holds them when they are inline; see `TensorRequest`."""
-    home: str | None = None
-    """The data file's name, relative to the model's folder; None when inline."""
-    notes: tuple[str, ...] = ()
+Located: TypeAlias = tuple[Source, str, str | None, tuple[str, ...]]
+"""A tensor's bytes; `field` and `home` of its `TensorRequest`; what its entries had to say."""
 
 
 def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
@@ -68,8 +60,7 @@ def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
             hint=_BAD_HINT,
         )
     external = tensor.data_location == _EXTERNAL
-    residence = Residence.EXTERNAL if external else Residence.INLINE
-    return TensorFacts(slot, dtype_name(data_type), shape, nbytes, bits, residence)
+    return TensorFacts(slot, dtype_name(data_type), shape, nbytes, bits, external)
 
 
 def locate(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
@@ -80,7 +71,7 @@ def locate(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> 
             named twice.
         ExternalDataError: The entries of an external tensor cannot be followed.
     """
-    if facts.residence is Residence.EXTERNAL:
+    if facts.is_external:
         return _external(facts, tensor, skeleton)
     return _inline(facts, tensor, skeleton)
 
@@ -102,15 +93,15 @@ def _inline(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) ->
     if cut is not None and cut.payload is not None:
         source: Source = cut.payload
     elif cut is not None:
-        return Located(_decoded(facts, tensor, skeleton, cut.fields, held[0]), held[0])
+        return _decoded(facts, tensor, skeleton, cut.fields, held[0]), held[0], None, ()
     elif held[0] == "raw_data":
         source = MemoryBytes(tensor.raw_data)
     else:
         whole = (tensor.SerializeToString(),)
-        return Located(_decoded(facts, tensor, skeleton, whole, held[0]), held[0])
+        return _decoded(facts, tensor, skeleton, whole, held[0]), held[0], None, ()
     if source.length != facts.nbytes:
         raise _mismatch(facts, skeleton.path, f"{source.length:,} inline bytes")
-    return Located(source, "inline" if held[0] == "raw_data" else held[0])
+    return source, "inline" if held[0] == "raw_data" else held[0], None, ()
 
 
 def _decoded(
@@ -141,9 +132,14 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
         raise _twice(facts, skeleton, ["external data", "raw_data" if tensor.raw_data else field])
     notes: tuple[str, ...] = ()
     entries = tensor.external_data[:]  # a slice is read faster than an iterator
-    keys = tuple([entry.key for entry in entries])
-    if keys == _USUAL_KEYS:
+    if len(entries) == 3:
         one, two, three = entries
+    if (
+        len(entries) == 3
+        and one.key == "location"
+        and two.key == "offset"
+        and three.key == "length"
+    ):
         location, offset_text, length_text = one.value, two.value, three.value
     else:
         location, offset_text, length_text, notes = _unusual(tensor)
@@ -158,7 +154,7 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
             raise _mismatch(facts, skeleton.path, f"length {length:,}")
         length = facts.nbytes
         notes = (*notes, LENGTH_DERIVED)
-    return Located(FileSpan(path, offset, length), "inline", home, notes)
+    return FileSpan(path, offset, length), "inline", home, notes
 
 
 def _range(facts: TensorFacts, file: Path, offset: str, length: str) -> tuple[int, int]:
@@ -167,9 +163,10 @@ def _range(facts: TensorFacts, file: Path, offset: str, length: str) -> tuple[in
     if not (digits.isdigit() and digits.isascii() and offset and length):
         texts = f"offset {offset!r}, length {length!r}"
         raise _bad_entry(facts, file, "its range is not in numbers of bytes", texts)
-    if len(digits) > _MOST_DIGITS or int(offset) + facts.nbytes > _MAX_BYTES:
+    start = int(offset) if len(digits) <= _MOST_DIGITS else _MAX_BYTES
+    if start + facts.nbytes > _MAX_BYTES:
         raise _bad_entry(facts, file, "its range is past what a file can hold", digits)
-    return int(offset), int(length)
+    return start, int(length)
 
 
 def _unusual(tensor: onnx.TensorProto) -> tuple[str, str, str, tuple[str, ...]]:

@@ -53,7 +53,10 @@ def _graph(graph: onnx.GraphProto, place: str, kind: SlotKind) -> Iterator[Found
     prefix = f"{place}.initializer["
     for index, tensor in enumerate(graph.initializer):
         where = f"{prefix}{index}]"
-        yield Slot(where, _text(tensor.name) or where, kind), tensor
+        name = tensor.name
+        if isinstance(name, bytes):
+            name = _text(name)
+        yield Slot(where, name or where, kind), tensor
     for index, sparse in enumerate(graph.sparse_initializer):
         yield from _sparse(sparse, f"{place}.sparse_initializer[{index}]", "", kind)
     yield from _nodes(graph.node, place, kind)

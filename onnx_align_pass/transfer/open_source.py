@@ -63,6 +63,7 @@ class SourceFiles:
         self._trusted: set[Path] = set()
         self._open: OrderedDict[Path, int] = OrderedDict()
         self._seen: dict[Path, _Identity] = {}
+        self._checked: tuple[Path | None, int] = (None, 0)
         self.notes: list[str] = []
         """What the user should know of files that were read all the same."""
 
@@ -100,9 +101,12 @@ class SourceFiles:
         Raises:
             ShortSourceError: It ends past the file; or what `fd` raises.
         """
-        size = self.size(span.path, tensor=tensor)
-        if span.offset + span.length > size:
-            raise ShortSourceError(tensor, span.path, span.offset, span.length, size)
+        path, offset, length = span
+        if path is not self._checked[0]:  # one after the other they are of one file
+            self._checked = (path, self.size(path, tensor=tensor))
+        size = self._checked[1]
+        if offset + length > size:
+            raise ShortSourceError(tensor, path, offset, length, size)
 
     def verify_unchanged(self) -> None:
         """Prove that every file seen is still there, under its name, as it was.

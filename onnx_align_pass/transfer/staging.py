@@ -191,19 +191,23 @@ class Stage:
         if self.path == self.folder:
             return
         try:
-            with suppress(OSError):
-                remove_staging(self.path)
+            _remove_if_possible(self.path)
         except BaseException:
-            with suppress(OSError):  # interrupted: once more, then say so
-                remove_staging(self.path)
+            _remove_if_possible(self.path)  # interrupted: all the same, then say so
             raise
 
     def _remove_made(self) -> None:
         for one in reversed(self._made):
-            try:
+            with suppress(OSError):  # never made, or used by somebody else by now
                 one.rmdir()
-            except OSError:
-                return
+
+
+def _remove_if_possible(path: Path) -> None:
+    # Twice: interrupted, shutil.rmtree may end with an OSError of its own making.
+    for _ in range(2):
+        with suppress(OSError):
+            remove_staging(path)
+            return
 
 
 def _is_at(fd: int, path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -29,6 +30,7 @@ FAULTS = {
     "pwrite64": (*FULL, "EIO"),
     "pwritev2": (*FULL, "EIO"),
     "splice": (*FULL, "EIO"),
+    "reading": ("EIO",),
     "fchmod": ("EIO", "EROFS"),
     "fchown": ("EIO", "EDQUOT"),
     "fsync": (*FULL, "EIO"),
@@ -39,13 +41,14 @@ FAULTS = {
     "rmdir": (*FORBIDDEN, "EIO"),
     "flock": ("EIO", "ENOLCK"),
 }
-"""What each call can fail with; `creating` is an openat that makes a file."""
+"""What each call can fail with; `creating` is an openat, `reading` a splice from a file."""
 OURS = ("WriteError", "DiskFullError")
 READING = ("ExternalDataError", "ModelError", "ModelNotFoundError", "BrokenModelError")
-TRACED = [name for name in FAULTS if name != "creating"]
+TRACED = [name for name in FAULTS if name not in ("creating", "reading")]
+TO_FILE = re.compile(r"\d+, NULL, ")
 
 WRITING = ("ioctl", "pwrite64", "pwritev2", "splice")
-SCENES = {"fresh": 9, "overwrite": 2, "in_place": 9, "in_place_three": 1, "large": 1}
+SCENES = {"fresh": 2, "overwrite": 1, "in_place": 3, "in_place_three": 1, "large": 1}
 """How many kinds of failure are tried at each call."""
 
 
@@ -56,6 +59,8 @@ def faults(tracer: Tracer, judge: Judge, root: Path, most: int) -> Iterator[tupl
     assert ended.result == {"done": ["written"], "leaked": []}
     for call in ended.calls:
         kind = "creating" if "O_CREAT" in call.arguments else call.name
+        if kind == "splice" and not TO_FILE.match(call.arguments):
+            kind = "reading"
         errors = [*FAULTS[kind], *FAULTS[kind]]
         start = call.number % len(FAULTS[kind])
         yield from ((call, error) for error in errors[start:][: min(most, len(FAULTS[kind]))])

@@ -16,6 +16,9 @@ from tests.commit.perform import descriptors, perform
 from tests.commit.scenes import SCENES
 from tests.commit.traced import Tracer
 
+HARMLESS = ("newfstatat", "lseek", "fcntl", "read", "getdents64")
+"""Calls like others; there are many."""
+
 Judges = Callable[[str], Judge]
 
 
@@ -118,22 +121,20 @@ def test_what_a_progress_raises_passes_through_and_leaves_nothing(
 
 
 @pytest.mark.needs_strace
-@pytest.mark.parametrize("name", ["in_place", "fresh"])
+@pytest.mark.parametrize("name", ["in_place"])
 def test_a_real_signal_at_any_call_leaves_a_whole_pair(
     name: str, tracer: Tracer, judge: Judges, tmp_path: Path
 ) -> None:
     one, root, wrongs = judge(name), tmp_path / "scene", Wrongs()
     one.rebuild(root)
     run = tracer.run(one.scene.task(root), ["%file", "%desc"])
-    littered = 0
-    for call in run.calls:
+    for call in (one for one in run.calls if one.name not in HARMLESS):
         one.rebuild(root)
         fault = f"{call.name}:signal=INT:when={call.number}"
         ended = tracer.run(one.scene.task(root), [call.name], fault)
         with wrongs.at(call):
             assert "SIGINT" in ended.log
-            one.whole(root)
-            littered += bool(recover_folder((root / one.scene.model).parent))
             one.settled(root)
+            assert recover_folder((root / one.scene.model).parent) == ()
     wrongs.none()
-    print(littered, len(run.calls))
+    assert len(run.calls) > 100

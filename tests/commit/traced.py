@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -21,7 +21,7 @@ CALL = re.compile(r"^\d+\s+(\w+)\((.*)$")
 PLACE = re.compile(r"/[^\"]*\.align-[0-9a-f]{8}/?")
 """A staging folder, in an argument."""
 END = '"/proc/self/fd"'
-"""What a run opens when it is done: `perform` counts descriptors."""
+"""What a run opens before its first step and after its last: `perform` counts descriptors."""
 
 
 @dataclass(frozen=True)
@@ -138,16 +138,21 @@ class Tracer:
             self._server.kill()
 
 
-def calls(log: str) -> Iterator[Call]:
-    """The calls in a log, up to where the run was done."""
+def calls(log: str) -> list[Call]:
+    """The calls in a log; where the run can be seen to begin and to end, those between."""
     numbers: Counter[str] = Counter()
+    found: list[Call] = []
+    begun = False
     for line in log.splitlines():
-        found = CALL.match(line)
-        if found is None:
+        match = CALL.match(line)
+        if match is None:
             continue
-        name, arguments = found.groups()
+        name, arguments = match.groups()
         numbers[name] += 1
         if END not in arguments:
-            yield Call(name, numbers[name], PLACE.sub("/", arguments))
-        elif numbers.total() > 1:
-            return
+            found.append(Call(name, numbers[name], PLACE.sub("/", arguments)))
+        elif begun:
+            break
+        else:
+            begun, found = True, []
+    return found

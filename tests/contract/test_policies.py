@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnx_align_pass import AlignError, LayoutPolicy, PolicyError, StorageDecision, StoragePolicy
-from onnx_align_pass.tensors import Residence, Slot, SlotKind, TensorFacts
+from onnx_align_pass.tensors import Slot, SlotKind, TensorFacts
 
 BAD_STORAGE: list[dict[str, Any]] = [
     {"size_threshold_bytes": -1},
@@ -108,23 +108,22 @@ def facts(
     *,
     shape: tuple[int, ...] = (2, 2),
     kind: SlotKind = SlotKind.INITIALIZER,
-    residence: Residence = Residence.INLINE,
+    external: bool = False,
     bits: int = 8,
     dtype: str = "UINT8",
 ) -> TensorFacts:
     return TensorFacts(
-        Slot("graph.initializer[0]", "w", kind), dtype, shape, nbytes, bits, residence
+        Slot("graph.initializer[0]", "w", kind), dtype, shape, nbytes, bits, external
     )
 
 
-IN, OUT = Residence.INLINE, Residence.EXTERNAL
 DECIDED: list[tuple[str, StoragePolicy, TensorFacts, bool]] = [
     ("at the threshold", StoragePolicy(), facts(1024), True),
-    ("below it", StoragePolicy(), facts(1023, residence=OUT), False),
+    ("below it", StoragePolicy(), facts(1023, external=True), False),
     ("no threshold keeps inline", StoragePolicy(size_threshold_bytes=None), facts(9999), False),
-    ("and external", StoragePolicy(size_threshold_bytes=None), facts(1, residence=OUT), True),
+    ("and external", StoragePolicy(size_threshold_bytes=None), facts(1, external=True), True),
     ("threshold 0", StoragePolicy(size_threshold_bytes=0), facts(1), True),
-    ("an empty tensor", StoragePolicy(size_threshold_bytes=0), facts(0, residence=OUT), False),
+    ("an empty tensor", StoragePolicy(size_threshold_bytes=0), facts(0, external=True), False),
     ("even when asked", StoragePolicy(external=("w",)), facts(0), False),
     ("a string", StoragePolicy(size_threshold_bytes=0), facts(0, bits=0, dtype="STRING"), False),
     ("a shape input", StoragePolicy(size_threshold_bytes=8), facts(8, shape=(8,)), False),
@@ -146,13 +145,13 @@ DECIDED: list[tuple[str, StoragePolicy, TensorFacts, bool]] = [
     (
         "unless it is external already",
         StoragePolicy(convert_attribute=False),
-        facts(8, kind=SlotKind.ATTRIBUTE, residence=OUT),
+        facts(8, kind=SlotKind.ATTRIBUTE, external=True),
         True,
     ),
     ("inline sparse", StoragePolicy(), facts(9999, kind=SlotKind.SPARSE), False),
-    ("external sparse", StoragePolicy(), facts(8, kind=SlotKind.SPARSE, residence=OUT), True),
+    ("external sparse", StoragePolicy(), facts(8, kind=SlotKind.SPARSE, external=True), True),
     ("inline training", StoragePolicy(), facts(9999, kind=SlotKind.TRAINING), False),
-    ("external training", StoragePolicy(), facts(8, kind=SlotKind.TRAINING, residence=OUT), True),
+    ("external training", StoragePolicy(), facts(8, kind=SlotKind.TRAINING, external=True), True),
 ]
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.spans import FileSpan, MemoryBytes
-from onnx_align_pass.tensors import Residence, Slot, SlotKind, TensorFacts, TensorRequest
+from onnx_align_pass.tensors import Slot, SlotKind, TensorFacts, TensorRequest
 
 __all__ = ["any_plan", "random_layout", "random_requests", "request"]
 
@@ -36,8 +36,8 @@ def request(
 ) -> TensorRequest:
     """A tensor of `nbytes`; with a home it lies there at `offset`, without one it is inline."""
     slot = Slot(f"graph.initializer[{number}]", f"w{number}", SlotKind.INITIALIZER)
-    residence = Residence.INLINE if home is None else Residence.EXTERNAL
-    facts = TensorFacts(slot, "UINT8", (nbytes,), nbytes, bits, residence)
+    is_external = home is not None
+    facts = TensorFacts(slot, "UINT8", (nbytes,), nbytes, bits, is_external)
     source = MemoryBytes(b"") if home is None else FileSpan(Path(home), offset, nbytes)
     decision = StorageDecision(external, "drawn", alignment=alignment, group=group)
     return TensorRequest(facts, source, decision, home=home)

@@ -73,8 +73,7 @@ def loaded(path: Path, tensor: TensorProto, pieces: Sequence[bytes], cut: int) -
     path.write_bytes(block(7, block(5, body)))
     skeleton = read_skeleton(path, cut_bytes=cut)
     ((slot, found),) = walk(skeleton.proto)
-    source = locate(facts_of(slot, found, path), found, skeleton).source
-    assert source is not None
+    source = locate(facts_of(slot, found, path), found, skeleton)[0]
     return read_span(source) if isinstance(source, FileSpan) else bytes(source.load())
 
 
