@@ -28,8 +28,8 @@ def _count(text: str) -> int:
 
 def _share(text: str) -> float:
     number = float(text)
-    if not 0 < number <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not in (0, 1]")
+    if not 0 < number <= 8:
+        raise argparse.ArgumentTypeError(f"{text} is not in (0, 8]")
     return number
 
 
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--workload", action="append", choices=list(WORKLOADS), help="repeatable; default: all")
     add("--peer", action="append", choices=list(PEERS), help="repeatable; ours always runs")
     add("--repeat", type=_count, default=5, metavar="N", help="timed runs of each (default 5)")
-    add("--scale", type=_share, default=1.0, metavar="X", help="share of the full sizes, (0, 1]")
+    add("--scale", type=_share, default=1.0, metavar="X", help="times the full sizes, (0, 8]")
     add("--dir", type=_folder, metavar="FOLDER", help="where to write (default: the temp folder)")
     add("--json", type=_file_to_write, metavar="FILE", help="also write the raw numbers")
     return made

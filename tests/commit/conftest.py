@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -10,6 +11,12 @@ import pytest
 from tests.commit.judge import Judge
 from tests.commit.scenes import SCENES
 from tests.commit.traced import Tracer, why_not
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _on_linux() -> None:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("needs Linux: /proc, and the calls that it has")
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 from os import listdir, readlink  # as they are, whatever a test makes of them
 from pathlib import Path
@@ -32,6 +31,8 @@ def perform(task: dict[str, Any]) -> dict[str, Any]:
 def call(task: dict[str, Any]) -> list[str]:
     """Do what the task says; say what was done."""
     if "file_limit" in task:
+        import resource
+
         resource.setrlimit(resource.RLIMIT_FSIZE, (task["file_limit"], task["file_limit"]))
     if "user" in task:
         os.setgroups([])

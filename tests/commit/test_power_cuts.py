@@ -48,8 +48,8 @@ class Disk:
 
     @contextmanager
     def after_the_cut(self) -> Iterator[Path]:
-        """The scene when the system has started anew."""
-        with self._mounted(self._base / "cut") as folder:
+        """The scene when the system has started anew; devices may have other numbers then."""
+        with attached(self._template), self._mounted(self._base / "cut") as folder:
             yield folder / "scene"
 
     @contextmanager

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from onnx_align_pass import recover_folder
+from tests.align.snapshot import snapshot
 from tests.commit.judge import Judge, content
 from tests.commit.kills import Wrongs, killed
 from tests.commit.mounts import attached, image, mounted
@@ -61,6 +62,36 @@ def test_a_run_killed_on_a_stick_is_recovered(name: str, stick: Path, tracer: Tr
             assert "done" in perform(scene.task(root, overwrite=True))
             assert not list(root.rglob("*.align-*"))
     wrongs.none()
+
+
+@pytest.mark.needs_root
+@pytest.mark.needs_strace
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
+def test_a_stick_that_was_pulled_out_loses_nothing(
+    number: int, tmp_path: Path, tracer: Tracer
+) -> None:
+    scene = SCENES["in_place"]
+    made = image(tmp_path / "image", 32 << 20, "mkfs.exfat")
+    command = ["mount.exfat-fuse"]
+    with attached(made) as device:
+        with mounted(tmp_path / "mounted", *command, device) as stick:
+            scene.build(stick / "scene")
+            wanted = content(stick / "scene" / scene.model)
+            tracer.run(scene.task(stick / "scene"), ["rename"], f"rename:signal=KILL:when={number}")
+            held = held_in(stick)
+        with mounted(tmp_path / "mounted", *command, device) as stick:
+            before = snapshot(stick)
+            (found,) = recover_folder(stick / "scene" / "folder")
+            if found.outcome == "untrusted":  # inodes are numbered anew here
+                assert snapshot(stick) == before
+                assert held_in(stick) == held
+            else:
+                assert content(stick / "scene" / scene.model) == wanted
+
+
+def held_in(folder: Path) -> set[object]:
+    """The contents of all files, by their sums."""
+    return {facts[-1] for facts in snapshot(folder).values()}
 
 
 @pytest.mark.needs_strace

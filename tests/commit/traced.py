@@ -18,7 +18,7 @@ __all__ = ["Call", "Ended", "Tracer", "why_not"]
 
 ROOT = Path(__file__).parents[2]
 CALL = re.compile(r"^\d+\s+(\w+)\((.*)$")
-PLACE = re.compile(r"/[^\"]*\.align-[0-9a-f]{8}/?")
+PLACE = re.compile(r"/[^\"<>]*\.align-[0-9a-f]{8}/?")
 """A staging folder, in an argument."""
 END = '"/proc/self/fd"'
 """What a run opens before its first step and after its last: `perform` counts descriptors."""
@@ -32,6 +32,7 @@ class Call:
     number: int
     """1 for the first call of this name: strace's `when`."""
     arguments: str
+    """As strace writes them, with the path of each descriptor; of a staging folder just `/`."""
 
     def __str__(self) -> str:
         return f"{self.name}#{self.number}"
@@ -97,11 +98,9 @@ class Tracer:
         pid = self._ask(task)["pid"]
         inject = [part for fault in faults for part in ("-e", f"inject={fault}")]
         names = ",".join(f"?{name}" for name in traced)
-        with subprocess.Popen(
-            ["strace", "-f", "-o", self._log, "-e", f"trace={names}", *inject, "-p", str(pid)],
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as strace:
+        options = ["-f", "-y", "-o", str(self._log), "-e", f"trace={names}", *inject]
+        command = ["strace", *options, "-p", str(pid)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as strace:
             # From this line on every call is seen.
             assert strace.stderr is not None
             said = strace.stderr.readline()
