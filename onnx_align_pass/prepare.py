@@ -12,7 +12,7 @@ from pathlib import Path
 
 import onnx
 
-from onnx_align_pass.errors import ModelNotFoundError
+from onnx_align_pass.errors import ExternalDataError, ModelNotFoundError
 from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.layout.planner import make_plan
@@ -96,7 +96,7 @@ def prepare(
         if decision.external or (external and (facts.nbytes or not facts.element_bits)):
             span, field, home, said = locate(facts, tensor, skeleton)
             if isinstance(span, FileSpan):
-                files.check(span, slot.name)
+                _check(span, slot.name, files)
             if said:
                 notes.update(said)
             request = TensorRequest(facts, span, decision, field, home)
@@ -117,6 +117,15 @@ def prepare(
     )
     check_plan(plan, layout)
     return Prepared(skeleton, tuple(placed), tuple(returned), tuple(requests), plan)
+
+
+def _check(span: FileSpan, tensor: str, files: SourceFiles) -> None:
+    try:
+        files.check(span, tensor)
+    except ExternalDataError:
+        # Was the model itself replaced since it was read? Then that is what is to be said.
+        files.verify_unchanged()
+        raise
 
 
 def _tensors(count: int) -> str:

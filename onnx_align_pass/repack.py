@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -116,7 +117,11 @@ def _report(
         padding_bytes=plan.padding_bytes,
         model_bytes=written.model_bytes if written else prepared.skeleton.size,
         unchanged=written is None,
-        removed=tuple(replacement.superseded),
+        removed=tuple(
+            name
+            for name in replacement.superseded
+            if not os.path.lexists(destination.folder / name)
+        ),
         verified=written is not None and verified,
         moved=written.moved if written else {},
         notes=notes,

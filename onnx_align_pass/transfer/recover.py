@@ -13,8 +13,9 @@ from typing import Literal
 
 from onnx_align_pass.errors import WriteError
 from onnx_align_pass.transfer import kernel
-from onnx_align_pass.transfer.commit import Standing, Steps, folder_lock
+from onnx_align_pass.transfer.commit import folder_lock
 from onnx_align_pass.transfer.journal import Journal, read_journal, read_stamp
+from onnx_align_pass.transfer.publication import Publication, Standing
 from onnx_align_pass.transfer.staging import remove_staging, staging_prefix
 
 __all__ = ["Leftover", "is_staging_name", "recover_folder"]
@@ -111,7 +112,7 @@ def _remove_empty(path: Path) -> Leftover:
 
 
 def _carry_on(path: Path, journal: Journal) -> Leftover:
-    steps = Steps(path, journal, kernel.sync_folder)
+    steps = Publication(path, journal, kernel.sync_folder)
     standing, obstacle = steps.standing(), steps.obstacle()
     model = [steps.model]
     if standing is Standing.OTHER:
@@ -148,7 +149,7 @@ def _pointing_into(path: Path, models: Iterable[Path]) -> bool:
     return any(_mentions(model, location) for model in models)
 
 
-def _still_used(steps: Steps) -> set[str]:
+def _still_used(steps: Publication) -> set[str]:
     """Superseded data files that another model has come to use since."""
     others = [path for path in steps.folder.glob("*.onnx") if path.name != steps.journal.model]
     return {

@@ -94,7 +94,7 @@ def test_notes_are_part_of_the_summary(tmp_path: Path, capsys: Capture) -> None:
     model.graph.initializer[0].external_data.add(key="checksum", value="0" * 40)
     source.write_bytes(model.SerializeToString())
     assert main(["align", str(source), str(tmp_path / "out.onnx")]) == 0
-    assert "note      1 tensors have a checksum" in capsys.readouterr().out
+    assert "note      1 tensor has a checksum" in capsys.readouterr().out
 
 
 def test_quiet_says_nothing(tmp_path: Path) -> None:
