@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from onnx_align_pass.errors import DestinationError
+from onnx_align_pass.errors import DestinationError, DestinationExistsError, UsageError
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import open_sources, prepare
@@ -57,8 +57,10 @@ def align_file(
         WriteError: Writing failed; the destination is as it was.
     """
     options = Options(storage, layout, progress, verify, overwrite, durable)
-    path = Path(source)
-    target = None if destination is None else Path(destination)
+    path = _path(source, "source")
+    target = None if destination is None else _path(destination, "destination")
+    if target is not None and os.fspath(destination or "").endswith(("/", os.sep)):
+        target = target if os.path.isdir(path) else target / path.name
     if os.path.isdir(path):
         return repack_folder(path, target, options)
     return AlignReport((repack(path, target, options, References()),))
@@ -82,7 +84,7 @@ def plan_file(
     Raises:
         ModelError: The model is missing or broken, or its data is.
     """
-    path = Path(source)
+    path = _path(source, "source")
     with open_sources(path) as files:
         return prepare(path, files, storage, layout, model_name=path.name, in_place=in_place).plan
 
@@ -110,14 +112,19 @@ def align_external_data_streaming(
         durable: Return only when the result is on the disk.
 
     Returns:
-        Size in bytes of `dst_weights_path`; 0, and no such file, when nothing is external.
+        Size in bytes of `dst_weights_path`; 0, and no file is written, when nothing is external.
 
     Raises:
         UsageError: `alignment` is no power of two, or `chunk_size` is not positive.
         ModelError: The model or the destination is refused; the destination is as it was.
         WriteError: Writing failed; the destination is as it was.
     """
-    model, data = Path(dst_onnx_path), Path(dst_weights_path)
+    source, model = _path(src_onnx_path, "src_onnx_path"), _path(dst_onnx_path, "dst_onnx_path")
+    data = _path(dst_weights_path, "dst_weights_path")
+    if os.path.isdir(model):
+        raise DestinationExistsError(
+            "the destination is a folder", file=model, hint="Name a file in it."
+        )
     layout = LayoutPolicy(alignment=alignment, data_name=_relative(data, model))
     options = Options(
         storage=StoragePolicy(size_threshold_bytes=None),
@@ -126,7 +133,14 @@ def align_external_data_streaming(
         durable=durable,
         chunk_size=chunk_size,
     )
-    return repack(Path(src_onnx_path), model, options, References()).data_bytes
+    return repack(source, model, options, References()).data_bytes
+
+
+def _path(path: PathLike, option: str) -> Path:
+    # An unset shell variable arrives as "", and Path("") is the working directory.
+    if not os.fspath(path):
+        raise UsageError(f"{option} is empty", needed="a path")
+    return Path(path)
 
 
 def _relative(data: Path, model: Path) -> str:
@@ -139,4 +153,11 @@ def _relative(data: Path, model: Path) -> str:
             needed=f"a file in {folder}",
             hint="onnxruntime and onnx refuse such a model: keep the data beside it.",
         )
-    return file.relative_to(folder).as_posix()
+    name = file.relative_to(folder).as_posix()
+    if "{model}" in name or "{stem}" in name:
+        raise DestinationError(
+            "the data file's name would be read as a template",
+            file=data,
+            hint="Leave out {model} and {stem}.",
+        )
+    return name

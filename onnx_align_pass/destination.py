@@ -71,8 +71,16 @@ class Destination:
                 file=model,
                 hint="Choose another name, or ask for in place.",
             )
+        if not model.suffix:
+            raise DestinationError(
+                "the new model's name has no suffix",
+                file=model,
+                hint=f"Name it {model.name}.onnx; for a folder, end it with a slash.",
+            )
         if os.path.isdir(model):
-            raise DestinationExistsError("the destination is a folder", file=model)
+            raise DestinationExistsError(
+                "the destination is a folder", file=model, hint="Name a file in it."
+            )
         if _exists(model) and not overwrite:
             raise DestinationExistsError(
                 "the destination exists", file=model, hint="Choose another name, or force it."
@@ -100,6 +108,9 @@ class Destination:
         claimed = self._claimed(prepared, references)
         names = [file.name for file in prepared.plan.files]
         notes: list[str] = []
+        if _exists(self.model):
+            self._check_not_read(self.model, prepared)
+            notes += self._check_sharing(self.model, references)
         for name in names:
             self._check_name(name)
             path = self.folder / name
@@ -125,7 +136,9 @@ class Destination:
             return prepared.homes
         if not os.path.isfile(self.model):
             return frozenset()
-        names = references.of(self.model) or frozenset()
+        names = references.of(self.model)
+        if not isinstance(names, frozenset):
+            return frozenset()
         plain = (os.path.normpath(name) for name in names)
         return frozenset(n for n in plain if not n.startswith((os.pardir, "/")) and n != os.curdir)
 
@@ -146,14 +159,16 @@ class Destination:
 
     def _check_existing(self, path: Path, claimed: bool, prepared: Prepared) -> None:
         if os.path.isdir(path):
-            raise DestinationExistsError("the data file's name is a folder's", file=path)
-        source = prepared.skeleton.path
-        read = [source, *(prepared.skeleton.data_path(home) for home in prepared.homes)]
-        if not self.in_place and any(_same(path, one) for one in read):
-            raise DestinationIsSourceError(
-                "the destination's data is the source's",
+            raise DestinationExistsError(
+                "the data file's name is a folder's",
                 file=path,
-                hint="Choose another data file name or folder, or ask for in place.",
+                hint="Name the data file otherwise.",
+            )
+        if not self.in_place:
+            self._check_not_read(path, prepared)
+        if not claimed and path.suffix.lower() == ".onnx":
+            raise DestinationExistsError(
+                "the data file's name is a model's", file=path, hint="Name the data file otherwise."
             )
         if not self.overwrite and not claimed:
             raise DestinationExistsError(
@@ -162,29 +177,50 @@ class Destination:
                 hint="Choose another data file name, or force it.",
             )
 
-    def _check_sharing(self, path: Path, references: References) -> list[str]:
-        users, unreadable = references.others(self.model, path)
-        if users:
-            raise DataFileSharedError(
-                "the data file belongs to another model too",
+    def _check_not_read(self, path: Path, prepared: Prepared) -> None:
+        """Refuse to replace a file that the source is made of."""
+        if any(_same(path, one) for one in self._read(prepared)):
+            raise DestinationIsSourceError(
+                "the destination is the source, or the source's data",
                 file=path,
-                found=", ".join(user.name for user in users),
+                hint="Choose another name or folder, or ask for in place.",
+            )
+
+    def _read(self, prepared: Prepared) -> list[Path]:
+        """The files that the source is made of; in place, but for the model itself."""
+        skeleton = prepared.skeleton
+        data = [skeleton.data_path(home) for home in prepared.homes]
+        return data if self.in_place else [skeleton.path, *data]
+
+    def _check_sharing(self, path: Path, references: References) -> list[str]:
+        sharers = references.others(self.model, path)
+        if sharers.users:
+            raise DataFileSharedError(
+                "the file is the data of another model too",
+                file=path,
+                found=", ".join(str(user) for user in sharers.users),
                 hint="Write to a new destination, or give this model a data file of its own.",
             )
+        if sharers.unreadable and not self.overwrite:
+            raise DataFileSharedError(
+                "a model beside it may not be read: whether it uses the file is unknown",
+                file=path,
+                found=", ".join(str(model) for model in sharers.unreadable),
+                hint="Make it readable, write to a new destination, or force it.",
+            )
         return [
-            f"{one.name} cannot be read: whether it uses {path.name} is unknown"
-            for one in unreadable
+            f"{one.name} is no model as it is: whether it uses {path.name} is unknown"
+            for one in (*sharers.unreadable, *sharers.broken)
         ]
 
     def _removable(self, name: str, prepared: Prepared, references: References) -> bool:
         path = self.folder / name
         if os.path.islink(path) or not os.path.isfile(path):
             return False
-        source = prepared.skeleton
-        read = [source.path, *(source.data_path(home) for home in prepared.homes)]
-        if not self.in_place and any(_same(path, one) for one in read):
+        if not self.in_place and any(_same(path, one) for one in self._read(prepared)):
             return False
-        return references.others(self.model, path) == ([], [])
+        sharers = references.others(self.model, path)
+        return not (sharers.users or sharers.unreadable or sharers.broken)
 
 
 def _exists(path: Path) -> bool:

@@ -229,10 +229,12 @@ def _plain_name(name: object) -> None:
         or "\\" in name
         or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
         or (len(name) > 1 and name[1] == ":")
+        or set("{}") & set(name.replace("{model}", "").replace("{stem}", ""))
     )
     if bad:
         raise PolicyError(
             "data file name",
             name,
-            "a relative path inside the model's folder, with / and without ..",
+            "a relative path inside the model's folder, with / and without ..; "
+            "{model} and {stem} are the only placeholders",
         )

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
-__all__ = ["SILENT", "Progress"]
+__all__ = ["PUBLISHING", "SILENT", "Progress"]
+
+PUBLISHING: Final = "publishing"
+"""The phase that is announced before each commit, and never else. A contract: from this call until
+the core's next one, or its return, the files that it replaces change places.
+"""
 
 
 class Progress(Protocol):

@@ -3,54 +3,74 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from onnx_align_pass.errors import AlignError
+from onnx_align_pass.errors import BrokenModelError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
 
-__all__ = ["References"]
+__all__ = ["References", "Sharers"]
 
 Inode = tuple[int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Sharers:
+    """Who else may need a file."""
+
+    users: tuple[Path, ...]
+    """Models that point at it."""
+    unreadable: tuple[Path, ...]
+    """Models that may not be read: whether they point at it is unknown."""
+    broken: tuple[Path, ...]
+    """Files called `.onnx` that are no models as they are, such as Git LFS pointers."""
+
+
 class References:
-    """Who points at what in a folder. Each model is read once."""
+    """Who points at what. Each model is read once."""
 
     def __init__(self) -> None:
-        self._of: dict[Path, frozenset[str] | None] = {}
+        self._of: dict[Path, frozenset[str] | ModelError] = {}
 
-    def of(self, model: Path) -> frozenset[str] | None:
-        """Names of a model's data files, relative to its folder; None if it cannot be read."""
+    def of(self, model: Path) -> frozenset[str] | ModelError:
+        """Names of a model's data files, relative to its folder; or why they are not known."""
         if model not in self._of:
             try:
                 self._of[model] = data_file_names(read_skeleton(model))
-            except AlignError:
-                self._of[model] = None
+            except ModelError as error:
+                self._of[model] = error
         return self._of[model]
 
     def forget(self, model: Path) -> None:
         """Drop what is known of a model that was written."""
         self._of.pop(model, None)
 
-    def others(self, model: Path, data: Path) -> tuple[list[Path], list[Path]]:
-        """Find the other models beside `model` that point at the file `data`, by inode.
+    def others(self, model: Path, data: Path) -> Sharers:
+        """Find the models that point at the file `data`, by inode; all but `model` itself.
 
-        Returns:
-            The models that do, and those that could not be read.
+        A location leads down from its model, so the models that can name a file are in its folder
+        and in those above.
         """
-        wanted = _inode(data)
+        wanted, own = _inode(data), os.path.realpath(model)
         users: list[Path] = []
         unreadable: list[Path] = []
-        for other in _models_in(model.parent):
-            if wanted is None or _inode(other) == _inode(model):
-                continue
-            names = self.of(other)
-            if names is None:
-                unreadable.append(other)
-            elif any(_inode(other.parent / name) == wanted for name in names):
-                users.append(other)
-        return users, unreadable
+        broken: list[Path] = []
+        folder = Path(os.path.realpath(data.parent))
+        for place in (folder, *folder.parents):
+            for other in _models_in(place):
+                if wanted is None or os.path.realpath(other) == own:
+                    continue
+                names = self.of(other)
+                if isinstance(names, frozenset):
+                    if any(_inode(other.parent / name) == wanted for name in names):
+                        users.append(other)
+                elif isinstance(names, BrokenModelError):
+                    broken.append(other)
+                elif place.is_relative_to(os.path.dirname(own)):
+                    # Above the model's folder, other people's files are no reason to stop.
+                    unreadable.append(other)
+        return Sharers(tuple(users), tuple(unreadable), tuple(broken))
 
 
 def _models_in(folder: Path) -> list[Path]:

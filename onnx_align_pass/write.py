@@ -16,7 +16,7 @@ from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.bind import bind, relocate
 from onnx_align_pass.model.emit import Part, emit, size_of
 from onnx_align_pass.prepare import Prepared
-from onnx_align_pass.progress import Progress
+from onnx_align_pass.progress import PUBLISHING, Progress
 from onnx_align_pass.spans import FileSpan, MemoryBytes
 from onnx_align_pass.transfer.commit import commit
 from onnx_align_pass.transfer.compare import compare_pieces
@@ -49,6 +49,8 @@ class _Job:
     final: Path
     pieces: Sequence[Piece]
     size: int
+    like: os.stat_result | None
+    """Whose mode and owner it gets; None: those of a new file."""
 
 
 def write(
@@ -82,10 +84,10 @@ def write(
         files.verify_unchanged()
         # NFS and FUSE keep a file that is open, under a hidden name, and with it its folder.
         files.close()
-        progress.phase("publishing")
+        progress.phase(PUBLISHING)
         with explained(destination.model, needed, reads=False):
             commit(stage, _journal(stage, destination, replacement), durable=durable)
-    model = next(job for job in jobs if job.path.name == MODEL)
+    model = next(job for job in jobs if job.path == stage.path / MODEL)
     return Written(model.size, dict(ladder.moved))
 
 
@@ -94,8 +96,17 @@ def _jobs(
 ) -> list[_Job]:
     """Every file to stage; the model is bound and serialised here, before a byte is written."""
     plan, folder = prepared.plan, destination.folder
+    model_stat = _stat(destination.model)
+    # What leaves a private model in place stays as private.
+    new_stat = model_stat if destination.in_place else None
     jobs = [
-        _Job(stage.data_path(file.name), folder / file.name, pieces, file.size)
+        _Job(
+            stage.data_path(file.name),
+            folder / file.name,
+            pieces,
+            file.size,
+            _stat(folder / file.name) or new_stat,
+        )
         for file, pieces in _data_pieces(plan)
     ]
     bind(
@@ -103,10 +114,12 @@ def _jobs(
         zip(plan.placements, prepared.placed, strict=True),
         prepared.returned,
     )
-    jobs.append(_model_job(stage.path / MODEL, destination.model, emit(prepared.skeleton)))
+    parts = emit(prepared.skeleton)
+    jobs.append(_model_job(stage.path / MODEL, destination.model, parts, model_stat))
     if any(state is not None for state in replacement.data_before.values()):
         relocate(prepared.placed, stage.bridge_name)
-        jobs.append(_model_job(stage.path / BRIDGE, destination.model, emit(prepared.skeleton)))
+        parts = emit(prepared.skeleton)
+        jobs.append(_model_job(stage.path / BRIDGE, destination.model, parts, model_stat))
     return jobs
 
 
@@ -119,14 +132,14 @@ def _data_pieces(plan: LayoutPlan) -> Iterator[tuple[PlannedFile, list[Piece]]]:
     return ((one, pieces[one.name]) for one in plan.files)
 
 
-def _model_job(path: Path, final: Path, parts: Sequence[Part]) -> _Job:
+def _model_job(path: Path, final: Path, parts: Sequence[Part], like: os.stat_result | None) -> _Job:
     pieces: list[Piece] = []
     offset = 0
     for part in parts:
         source = part if isinstance(part, FileSpan) else MemoryBytes(part)
         pieces.append(Piece(source, offset, "the model"))
         offset += source.length
-    return _Job(path, final, pieces, size_of(parts))
+    return _Job(path, final, pieces, size_of(parts), like)
 
 
 def _stage(
@@ -138,7 +151,7 @@ def _stage(
     *,
     durable: bool,
 ) -> None:
-    fd = stage.create(job.path, _stat(job.final))
+    fd = stage.create(job.path, job.like)
     try:
         write_pieces(
             fd,

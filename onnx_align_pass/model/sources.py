@@ -28,9 +28,13 @@ __all__ = ["Located", "data_file_names", "facts_of", "locate"]
 
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
+_MOST_DIMS: Final = 64
+_USUAL_BYTES: Final = 512
+"""An external TensorProto that is larger holds more than its entries: a look is worth its time."""
 _MOST_DIGITS: Final = 80
 _MAX_BYTES: Final = 2**63 - 1
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
+OFFSET_DERIVED: Final = "no offset: taken as 0"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
 KEY_TWICE: Final = "an external data key given twice: the last one counts, the other is dropped"
 UNKNOWN_KEY: Final = "an external data key that describes the old file: dropped"
@@ -50,7 +54,9 @@ def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
     shape = tuple(tensor.dims[:])  # a slice is read twice as fast as an iterator
     data_type = tensor.data_type
     bits = ELEMENT_BITS.get(data_type, 0)
-    nbytes = (math.prod(shape) * bits + 7) // 8
+    # Thousands of dimensions would multiply to a number of megabytes.
+    count = math.prod(shape) if len(shape) <= _MOST_DIMS else _bounded_product(shape)
+    nbytes = (count * bits + 7) // 8
     if (shape and min(shape) < 0) or nbytes > _MAX_BYTES:
         raise TensorError(
             "its shape is negative, or multiplies to more bytes than a file can hold",
@@ -61,6 +67,17 @@ def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
         )
     external = tensor.data_location == _EXTERNAL
     return TensorFacts(slot, dtype_name(data_type), shape, nbytes, bits, external)
+
+
+def _bounded_product(shape: tuple[int, ...]) -> int:
+    if 0 in shape:
+        return 0
+    count = 1
+    for dim in shape:
+        count *= dim
+        if abs(count) > _MAX_BYTES:
+            return _MAX_BYTES + 1
+    return count
 
 
 def locate(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
@@ -128,8 +145,10 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
         )
     if tensor.HasField("segment"):
         raise _segment(facts, skeleton)
-    if tensor.raw_data or getattr(tensor, field):
-        raise _twice(facts, skeleton, ["external data", "raw_data" if tensor.raw_data else field])
+    if tensor.raw_data or getattr(tensor, field) or tensor.ByteSize() > _USUAL_BYTES:
+        held = [one.name for one, value in tensor.ListFields() if one.number in _PAYLOAD and value]
+        if held:
+            raise _twice(facts, skeleton, ["external data", *held])
     notes: tuple[str, ...] = ()
     entries = tensor.external_data[:]  # a slice is read faster than an iterator
     if len(entries) == 3:
@@ -179,6 +198,8 @@ def _unusual(tensor: onnx.TensorProto) -> tuple[str, str, str, tuple[str, ...]]:
     location = entries.pop("location", "")
     offset, length = entries.pop("offset", "0"), entries.pop("length", "0")
     notes = [STALE_CHECKSUM if key == "checksum" else UNKNOWN_KEY for key in entries]
+    if all(entry.key != "offset" for entry in tensor.external_data):
+        notes.append(OFFSET_DERIVED)
     return location, offset, length, (*notes, *[KEY_TWICE][: int(twice)])
 
 

@@ -17,7 +17,8 @@ __all__ = ["walk"]
 
 Found = tuple[Slot, onnx.TensorProto]
 
-_TENSOR = onnx.AttributeProto.TENSOR
+_LEAST_WITH_TENSOR = 48
+"""Bytes; an external tensor's entries alone take as many."""
 _WITH_TENSORS = frozenset(
     {
         onnx.AttributeProto.UNDEFINED,  # the type field may be absent; what is set counts
@@ -87,8 +88,9 @@ def _attributes(
 ) -> Iterator[Found]:
     own = SlotKind.TRAINING if kind is SlotKind.TRAINING else SlotKind.ATTRIBUTE
     for index, attribute in enumerate(attributes):
-        # Most attributes are numbers: one look at the type spares seven at the fields.
-        if attribute.type not in _WITH_TENSORS:
+        # Most attributes are numbers: one look at type and size spares seven at the fields.
+        # A larger one may hold a tensor that its type denies.
+        if attribute.type not in _WITH_TENSORS and attribute.ByteSize() < _LEAST_WITH_TENSOR:
             continue
         where = f"{place}[{index}]"
         name = f"{owner}.{_text(attribute.name)}" if owner else where

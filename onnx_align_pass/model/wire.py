@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from onnx_align_pass.errors import BrokenModelError
+from onnx_align_pass.transfer.positional import pread
 
 __all__ = [
     "BYTES",
@@ -73,7 +74,7 @@ class WireReader:
             return self._window[low : end - self._base]
         parts: list[bytes] = []
         while start < end:
-            part = os.pread(self._fd, min(end - start, 1 << 30), start)
+            part = pread(self._fd, min(end - start, 1 << 30), start)
             if not part:
                 raise self.broken("the file ends inside a field", start)
             parts.append(part)
@@ -124,7 +125,7 @@ class WireReader:
     def _look(self, at: int) -> tuple[bytes, int]:
         follows = self._base <= at <= self._base + len(self._window)
         self._grow = min(self._grow * 2, _LAST_WINDOW) if follows else _FIRST_WINDOW
-        self._window = os.pread(self._fd, self._grow, at)
+        self._window = pread(self._fd, self._grow, at)
         self._base = at
         return self._window, 0
 

@@ -36,7 +36,7 @@ class Ladder:
     def __init__(
         self, *, chunk_size: int = CHUNK_BYTES, rungs: Sequence[Rung] | None = None
     ) -> None:
-        if chunk_size <= 0:
+        if not isinstance(chunk_size, int) or isinstance(chunk_size, bool) or chunk_size <= 0:
             raise PolicyError("chunk_size", chunk_size, "a number of bytes, 1 or more")
         self.chunk_size = chunk_size
         self._pipe = SplicePipe()

@@ -9,7 +9,7 @@ import errno
 import os
 from collections.abc import Sequence
 
-__all__ = ["IOV_MAX", "read_full", "read_some", "write_all", "write_gathered"]
+__all__ = ["IOV_MAX", "pread", "read_full", "read_some", "write_all", "write_gathered"]
 
 IOV_MAX = min(1024, os.sysconf("SC_IOV_MAX")) if hasattr(os, "sysconf") else 1024
 """Slices that one vectored write may have."""
@@ -20,7 +20,7 @@ def read_some(fd: int, view: memoryview, offset: int) -> int:
     try:
         if hasattr(os, "preadv"):
             return os.preadv(fd, [view], offset)
-        data = _pread(fd, len(view), offset)
+        data = pread(fd, len(view), offset)
     except OSError as error:
         error.filename = fd
         raise
@@ -60,7 +60,8 @@ def write_gathered(fd: int, slices: Sequence[memoryview], offset: int) -> None:
         write_all(fd, memoryview(b"".join(slices))[written:], offset + written)
 
 
-def _pread(fd: int, count: int, offset: int) -> bytes:
+def pread(fd: int, count: int, offset: int) -> bytes:
+    """Read up to `count` bytes at `offset`."""
     if hasattr(os, "pread"):
         return os.pread(fd, count, offset)
     os.lseek(fd, offset, os.SEEK_SET)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
+import onnx
 import pytest
 
 from onnx_align_pass import (
@@ -13,9 +16,11 @@ from onnx_align_pass import (
     DestinationExistsError,
     DestinationIsSourceError,
     LayoutPolicy,
+    ModelError,
     ModelNotFoundError,
     PolicyError,
     StoragePolicy,
+    UsageError,
     WriteError,
     align_external_data_streaming,
     align_file,
@@ -305,3 +310,153 @@ def test_a_result_too_large_for_protobuf_is_refused_before_it_is_written(tmp_pat
     with pytest.raises(Exception, match="too large for protobuf"):
         align_file(model, tmp_path / "n.onnx", storage=StoragePolicy(size_threshold_bytes=1 << 40))
     assert snapshot(tmp_path) == before
+
+
+def test_the_destination_is_not_the_sources_data(model: Path, folder: Path) -> None:
+    data = folder / "m.onnx.data"
+    before = snapshot(folder)
+    for call in (
+        lambda: align_file(model, data, overwrite=True),
+        lambda: align_external_data_streaming(model, data, folder / "new.bin"),
+    ):
+        with pytest.raises(DestinationIsSourceError):
+            call()
+        assert snapshot(folder) == before
+
+
+def test_the_destination_is_not_another_models_data(model: Path, tmp_path: Path) -> None:
+    other = external_model(tmp_path / "out" / "other.onnx", data="w.bin")
+    before = snapshot(tmp_path)
+    with pytest.raises(DataFileSharedError):
+        align_file(model, other.parent / "w.bin", overwrite=True)
+    with pytest.raises(DestinationExistsError):
+        align_file(
+            model,
+            other.parent / "new.onnx",
+            layout=LayoutPolicy(data_name="other.onnx"),
+            overwrite=True,
+        )
+    assert snapshot(tmp_path) == before
+
+
+def parent_and_child(folder: Path) -> tuple[Path, Path]:
+    """Two models in two folders that share a data file in the lower one."""
+    child = external_model(folder / "sub" / "child.onnx", data="w.bin")
+    parent = folder / "parent.onnx"
+    proto = oracle.parse(child)
+    for _, tensor in oracle.walk(proto):
+        for entry in tensor.external_data:
+            entry.value = "sub/w.bin" if entry.key == "location" else entry.value
+    parent.write_bytes(proto.SerializeToString())
+    return parent, child
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_models_of_other_folders_share_data_too(folder: Path, which: int) -> None:
+    pair = parent_and_child(folder)
+    before, tensors = snapshot(folder), oracle.tensors(pair[1 - which])
+    with pytest.raises(DataFileSharedError):
+        align_file(pair[which])
+    assert snapshot(folder) == before
+    align_file(pair[which], layout=LayoutPolicy(data_name="own.data"))
+    assert oracle.tensors(pair[1 - which]) == tensors == oracle.tensors(pair[which])
+
+
+def test_another_name_of_the_model_is_another_model(model: Path, folder: Path) -> None:
+    (folder / "hard.onnx").hardlink_to(model)
+    before = snapshot(folder)
+    with pytest.raises(DataFileSharedError):
+        align_file(model)
+    assert snapshot(folder) == before
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that other users may enter: pytest's own is closed to them."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, and gives it up in a child")
+def test_a_neighbour_that_may_not_be_read_stops_the_run(open_folder: Path) -> None:
+    model = external_model(open_folder / "m.onnx")
+    for path in (open_folder, *open_folder.iterdir()):
+        os.chown(path, 12345, 12345)
+    (open_folder / "secret.onnx").write_bytes(model.read_bytes())
+    (open_folder / "secret.onnx").chmod(0o600)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setuid(12345)
+            align_file(model)
+        except DataFileSharedError as error:
+            code = 0 if "may not be read" in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_a_git_lfs_pointer_beside_it_is_noted_and_stops_nothing(model: Path, folder: Path) -> None:
+    (folder / "pointer.onnx").write_bytes(b"version https://git-lfs.github.com/spec/v1\n")
+    report = align_file(model, layout=LayoutPolicy(alignment=64)).models[0]
+    assert any("pointer.onnx" in note for note in report.notes)
+
+
+def test_an_empty_path_is_not_the_working_directory(
+    model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    before = snapshot(folder)
+    for source, target in (("", None), ("m.onnx", ""), ("", "x.onnx")):
+        with pytest.raises(UsageError):
+            align_file(source, target)
+    assert snapshot(folder) == before
+
+
+def test_a_name_with_a_slash_is_a_folder(model: Path, tmp_path: Path) -> None:
+    align_file(model, f"{tmp_path}/new/")
+    assert (tmp_path / "new" / "m.onnx").is_file()
+    with pytest.raises(DestinationError, match="slash"):
+        align_file(model, tmp_path / "bare")
+
+
+def test_what_leaves_a_private_model_in_place_stays_private(tmp_path: Path) -> None:
+    model = tmp_path / "m.onnx"
+    model.write_bytes(weights_model({"a": (40, 40)}).SerializeToString())
+    model.chmod(0o600)
+    align_file(model)
+    assert (tmp_path / "m.onnx.data").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_data_file_called_model_is_no_riddle(model: Path, tmp_path: Path) -> None:
+    report = align_file(model, tmp_path / "n.onnx", layout=LayoutPolicy(data_name="model"))
+    assert report.models[0].model_bytes == (tmp_path / "n.onnx").stat().st_size
+
+
+def test_a_shape_of_very_many_dimensions_is_judged_at_once(tmp_path: Path) -> None:
+    proto = weights_model({"a": (40, 40)})
+    proto.graph.initializer[0].dims.extend([2**62] * 200_000)
+    (tmp_path / "m.onnx").write_bytes(proto.SerializeToString())
+    with pytest.raises(ModelError, match="more bytes than a file"):
+        align_file(tmp_path / "m.onnx", tmp_path / "n.onnx")
+
+
+def test_an_absent_offset_is_reported(model: Path, tmp_path: Path) -> None:
+    proto = oracle.parse(model)
+    del proto.graph.initializer[0].external_data[1]
+    model.write_bytes(proto.SerializeToString())
+    report = align_file(model, tmp_path / "n.onnx").models[0]
+    assert any("no offset" in note for note in report.notes)
+
+
+def test_a_tensor_that_its_attributes_type_denies_is_moved_too(tmp_path: Path) -> None:
+    model = external_model(tmp_path / "m.onnx")
+    proto = oracle.parse(model)
+    attribute = proto.graph.node[0].attribute.add(name="odd", type=onnx.AttributeProto.INT)
+    attribute.t.CopyFrom(proto.graph.initializer[0])
+    model.write_bytes(proto.SerializeToString())
+    align_file(model, tmp_path / "out" / "n.onnx")
+    assert oracle.tensors(tmp_path / "out" / "n.onnx") == oracle.tensors(model)
