@@ -139,7 +139,7 @@ def align_external_data_streaming(
 def _path(path: PathLike, option: str) -> Path:
     # An unset shell variable arrives as "", and Path("") is the working directory.
     if not os.fspath(path):
-        raise UsageError(f"{option} is empty", needed="a path")
+        raise UsageError(f"{option} is empty", needed="a path", hint="Give one, or leave it out.")
     return Path(path)
 
 

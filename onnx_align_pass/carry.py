@@ -3,19 +3,95 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from onnx_align_pass.errors import (
+    DataFileSharedError,
+    DestinationExistsError,
+    DestinationIsSourceError,
+    ModelNotFoundError,
+    UnsafeDataFileError,
+)
 from onnx_align_pass.progress import Progress
+from onnx_align_pass.references import References
 from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.survey import inode
+from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.engine import Piece, write_pieces
 from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.staging import Stage
 from onnx_align_pass.write import explained
 
-__all__ = ["carry", "opened"]
+__all__ = ["carry", "check_links", "check_replaced", "missing_folders", "opened"]
+
+
+def check_links(folder: Path, paths: Iterable[Path]) -> None:
+    """Prove that no symlink among a folder's files leads nowhere, or out of the folder.
+
+    Raises:
+        ModelNotFoundError: One leads nowhere.
+        UnsafeDataFileError: One leaves the folder, and not into its hub repository's blobs.
+    """
+    real, blobs = Path(os.path.realpath(folder)), _blobs_of(folder)
+    for path in paths:
+        if not path.is_symlink():
+            continue
+        resolved = Path(os.path.realpath(path))
+        if inode(path) is None:
+            raise ModelNotFoundError(
+                "the symlink leads nowhere",
+                file=path,
+                found=f"its target {resolved}",
+                hint="Remove the symlink, or bring its target back.",
+            )
+        if not resolved.is_relative_to(real) and resolved.parent != blobs:
+            raise UnsafeDataFileError(
+                "the file leaves the folder",
+                file=path,
+                needed=f"a file in {real}",
+                found=str(resolved),
+                hint="Put the file itself there.",
+            )
+
+
+def check_replaced(
+    others: Mapping[str, Path], target: Path, sources: Iterable[Path], references: References
+) -> tuple[str, ...]:
+    """Prove that the files that would be replaced below `target` are nobody's.
+
+    Returns:
+        What is not known of them.
+
+    Raises:
+        DestinationError: One is a folder, a file of the source, or some model's data.
+    """
+    read = {inode(path) for path in sources}
+    notes: list[str] = []
+    for final in (target / name for name in others):
+        if not os.path.lexists(final):
+            continue
+        if os.path.isdir(final):
+            raise DestinationExistsError(
+                "a folder has the name of a file", file=final, hint="Choose another destination."
+            )
+        if (found := inode(final)) is not None and found in read:
+            raise DestinationIsSourceError(
+                "the destination is a file of the source",
+                file=final,
+                hint="Choose another destination.",
+            )
+        notes += _check_sharing(final, references)
+    return tuple(notes)
+
+
+def missing_folders(folders: Iterable[Path]) -> list[Path]:
+    """Folders that a run will have to make, those above them included."""
+    above = (one for folder in folders for one in (folder, *folder.parents))
+    return [one for one in dict.fromkeys(above) if not one.exists()]
 
 
 @contextmanager
@@ -30,9 +106,9 @@ def opened(folder: Path, others: Mapping[str, Path]) -> Iterator[SourceFiles]:
         UnsafeDataFileError: One leaves the folder, or is not a plain file.
         ExternalDataError: One cannot be read.
     """
-    # A hub's snapshot is made of symlinks into the blobs beside it.
-    blobs = {Path(os.path.realpath(path)).parent for path in others.values() if _is_blob(path)}
-    with SourceFiles(roots=(folder, *blobs), owner_uid=folder.stat().st_uid) as files:
+    blobs = _blobs_of(folder)
+    roots = (folder,) if blobs is None else (folder, blobs)
+    with SourceFiles(roots=roots, owner_uid=folder.stat().st_uid) as files:
         for path in others.values():
             files.size(path)
         yield files
@@ -42,37 +118,93 @@ def carry(
     others: Mapping[str, Path],
     target: Path,
     files: SourceFiles,
+    made: Iterable[Path],
     *,
     progress: Progress,
     durable: bool,
 ) -> None:
     """Copy files to the same names below `target`, each published by a rename.
 
+    Args:
+        others: Their paths, by name relative to `target`.
+        target: The folder.
+        files: What `opened` gave.
+        made: Folders that the run made: their names are brought to the disk, too.
+        progress: Told of each transfer.
+        durable: Return only when the result is on the disk.
+
     Raises:
+        ModelError: A file was changed meanwhile.
         WriteError: Writing failed; what was published before stays.
     """
     with Ladder() as ladder:
         for name, path in others.items():
-            final, size = target / name, files.size(path)
-            with Stage(final.parent, final.name) as stage, explained(final, size):
-                staged = stage.data_path(final.name)
-                fd = stage.create(staged, None)
-                try:
-                    staged.chmod(path.stat().st_mode & 0o777)
-                    write_pieces(
-                        fd,
-                        [Piece(FileSpan(path, 0, size), 0, name)],
-                        size,
-                        sources=files,
-                        ladder=ladder,
-                        progress=progress,
-                        durable=durable,
-                    )
-                finally:
-                    os.close(fd)
-                staged.replace(final)
+            _carry(path, target / name, files, ladder, progress, durable=durable)
+    if durable:
+        touched = [(target / name).parent for name in others]
+        touched += [one.parent for one in made if one.exists()]
+        with explained(target, 0, reads=False):
+            for folder in dict.fromkeys(touched):
+                kernel.sync_folder(folder)
+    files.verify_unchanged()
 
 
-def _is_blob(path: Path) -> bool:
-    """Whether a file is a symlink as a hub's cache has them: `../../blobs/HASH`."""
-    return path.is_symlink() and Path(os.path.realpath(path)).parent.name == "blobs"
+def _carry(
+    path: Path,
+    final: Path,
+    files: SourceFiles,
+    ladder: Ladder,
+    progress: Progress,
+    *,
+    durable: bool,
+) -> None:
+    size, like = files.size(path), _replaced(final)
+    with Stage(final.parent, final.name) as stage, explained(final, size):
+        staged = stage.data_path(final.name)
+        fd = stage.create(staged, like)
+        try:
+            if like is None:
+                staged.chmod(path.stat().st_mode & 0o777)
+            write_pieces(
+                fd,
+                [Piece(FileSpan(path, 0, size), 0, final.name)],
+                size,
+                sources=files,
+                ladder=ladder,
+                progress=progress,
+                durable=durable,
+            )
+        finally:
+            os.close(fd)
+        staged.replace(final)
+
+
+def _replaced(final: Path) -> os.stat_result | None:
+    """The file that another is about to replace; a symlink has neither mode nor owner to keep."""
+    try:
+        found = final.lstat()
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _check_sharing(final: Path, references: References) -> list[str]:
+    sharers = references.others(final, final)
+    if sharers.users:
+        raise DataFileSharedError(
+            "the file that would be replaced is a model's data",
+            file=final,
+            found=", ".join(map(str, sharers.users)),
+            hint="Choose another destination.",
+        )
+    return [
+        f"{one.name} is no model as it is: whether it uses {final.name} is unknown"
+        for one in (*sharers.unreadable, *sharers.broken)
+    ]
+
+
+def _blobs_of(folder: Path) -> Path | None:
+    """The blobs that a hub's snapshot points into: `repo/blobs` for `repo/snapshots/REVISION`."""
+    real = Path(os.path.realpath(folder))
+    found = (one.parent / "blobs" for one in (real, *real.parents) if one.name == "snapshots")
+    return next(found, None)

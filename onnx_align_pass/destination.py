@@ -71,12 +71,6 @@ class Destination:
                 file=model,
                 hint="Choose another name, or ask for in place.",
             )
-        if not model.suffix:
-            raise DestinationError(
-                "the new model's name has no suffix",
-                file=model,
-                hint=f"Name it {model.name}.onnx; for a folder, end it with a slash.",
-            )
         if os.path.isdir(model):
             raise DestinationExistsError(
                 "the destination is a folder", file=model, hint="Name a file in it."

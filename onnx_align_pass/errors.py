@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from typing import ClassVar, Final
 
 from onnx_align_pass.printable import printable
 
@@ -40,6 +41,9 @@ _LONGEST = 400
 class AlignError(Exception):
     """The root of the tree. Its text names what is wrong, where, and what to do next."""
 
+    usual_hint: ClassVar[str | None] = None
+    """The hint of errors of this class that are given none."""
+
     def __init__(
         self,
         problem: str,
@@ -56,29 +60,36 @@ class AlignError(Exception):
         self.file = None if file is None else str(file)
         self.needed = needed
         self.found = found
-        self.hint = hint
+        self.hint = hint or self.usual_hint
 
     def __str__(self) -> str:
+        if not self.hint:
+            return self.sentence
+        stop = "" if self.sentence.endswith((".", "?", "!")) else "."
+        return f"{self.sentence}{stop} {printable(self.hint)}"
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong and where, without the hint; fit to show."""
         where = [f"tensor '{_shown(self.tensor)}'"] if self.tensor is not None else []
         where += [_shown(self.file)] if self.file is not None else []
         facts = [f"needed {_shown(self.needed)}"] if self.needed is not None else []
         facts += [f"found {_shown(self.found)}"] if self.found is not None else []
         text = ": ".join([*where, _shown(self.problem)])
-        text += f" ({', '.join(facts)})" if facts else ""
-        return f"{text}. {_shown(self.hint)}" if self.hint else text
+        return f"{text} ({', '.join(facts)})" if facts else text
 
     def facts(self) -> dict[str, str]:
         """The error as an object for `--json`."""
         pairs = {
             "error": type(self).__name__,
-            "message": str(self),
             "tensor": self.tensor,
             "file": self.file,
             "needed": self.needed,
             "found": self.found,
-            "hint": self.hint,
         }
-        return {key: _shown(value) for key, value in pairs.items() if value is not None}
+        facts = {key: _shown(value) for key, value in pairs.items() if value is not None}
+        facts["message"] = self.sentence
+        return {**facts, "hint": printable(self.hint)} if self.hint else facts
 
 
 def _shown(text: str) -> str:
@@ -126,17 +137,25 @@ class ModelError(AlignError):
 class ModelNotFoundError(ModelError):
     """There is no such model file, or it cannot be read."""
 
+    usual_hint = "Check the path, and that you may read what is there."
+
 
 class BrokenModelError(ModelError):
     """The file is not an ONNX model, or its wire format is damaged."""
+
+    usual_hint = "Export or download the model again."
 
 
 class TensorError(ModelError):
     """A tensor contradicts itself: its dtype, shape and bytes do not fit."""
 
+    usual_hint = "The model is damaged; export it again."
+
 
 class ExternalDataError(ModelError):
     """A tensor's external data entries cannot be followed."""
+
+    usual_hint = "Check that the model and its data files are complete, or export it again."
 
 
 class UnsafeDataFileError(ExternalDataError):
@@ -160,9 +179,13 @@ class ShortSourceError(ExternalDataError):
 class SourceChangedError(ModelError):
     """A source file was changed or replaced while it was read."""
 
+    usual_hint = "Run again when nothing else writes to it."
+
 
 class DestinationError(ModelError):
     """The destination is refused."""
+
+    usual_hint = "Choose another destination."
 
 
 class DestinationIsSourceError(DestinationError):
@@ -172,6 +195,8 @@ class DestinationIsSourceError(DestinationError):
 class DestinationExistsError(DestinationError):
     """Something exists where the result would go."""
 
+    usual_hint = "Choose another name, or remove what is there."
+
 
 class DataFileSharedError(DestinationError):
     """A data file that would be replaced or removed belongs to another model too."""
@@ -180,24 +205,47 @@ class DataFileSharedError(DestinationError):
 class PlanError(AlignError):
     """A plan breaks a rule of the layout. This is a defect of the planner, never of the model."""
 
+    usual_hint = "Please report it, with the model's plan if you can."
+
 
 class VerifyError(ModelError):
     """What was written is not what was asked."""
+
+    usual_hint = "Check the disk and the memory of this machine."
+
+
+_MAY_NOT: Final = "Choose a folder that you may write to."
+_ROOM: Final = "Free some space, or write to another disk."
+_CURES: Final = {
+    errno.EACCES: _MAY_NOT,
+    errno.EPERM: _MAY_NOT,
+    errno.EROFS: _MAY_NOT,
+    errno.ENOSPC: _ROOM,
+    errno.EDQUOT: _ROOM,
+    errno.EFBIG: "The file system or `ulimit -f` limits a file's size: shard the data files.",
+    errno.EIO: "The disk or its connection fails: check it, or write to another disk.",
+    errno.EMFILE: "Raise the limit of open files: `ulimit -n`.",
+    errno.ENFILE: "The system has too many open files: close some programs.",
+    errno.ENAMETOOLONG: "Choose a shorter name.",
+    errno.EEXIST: "Something else made it meanwhile: run again, or choose another name.",
+    errno.ENOENT: "A folder of the path is missing: make it, then run again.",
+    errno.ENOTDIR: "A part of the path is a file: choose a path through folders.",
+    errno.EISDIR: "A folder has this name: choose another name.",
+    errno.EBUSY: "Something else uses it: close that, then run again.",
+}
+"""What to do about an operating system's error, by errno."""
 
 
 class WriteError(AlignError):
     """Writing failed: permission, a read-only folder, an input/output error."""
 
+    usual_hint = "Check the folder and the disk, then run again, or write somewhere else."
+
     @classmethod
     def of(cls, error: OSError, file: Path | str, *, doing: str = "writing") -> WriteError:
         """Name the file and the step of an operating system error."""
         reason = error.strerror or str(error)
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-            hint = "Choose a folder that you may write to."
-        elif error.errno == errno.EFBIG:
-            hint = "The file system or `ulimit -f` limits a file's size: shard the data files."
-        else:
-            hint = None
+        hint = _CURES.get(error.errno or 0)
         return WriteError(f"{doing} failed: {reason}", file=file, hint=hint)
 
 
@@ -210,7 +258,7 @@ class DiskFullError(WriteError):
             file=file,
             needed=f"{needed:,} bytes",
             found=_free(file),
-            hint="Free some space, or write to another disk.",
+            hint=_ROOM,
         )
 
 

@@ -59,7 +59,10 @@ def open_sources(source: Path) -> Iterator[SourceFiles]:
         raise ModelNotFoundError(f"the model cannot be read: {reason}", file=source) from None
     if not stat.S_ISREG(found.st_mode):
         raise ModelNotFoundError(
-            "the model is not a regular file", file=source, found=stat.filemode(found.st_mode)
+            "the model is not a regular file",
+            file=source,
+            found=stat.filemode(found.st_mode),
+            hint="Name the .onnx file itself.",
         )
     roots = (source.parent, Path(os.path.realpath(source)).parent)
     with SourceFiles(roots=roots, owner_uid=found.st_uid) as files:

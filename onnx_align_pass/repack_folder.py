@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from onnx_align_pass.carry import carry, opened
-from onnx_align_pass.destination import Destination
-from onnx_align_pass.errors import DestinationError, DestinationExistsError, ModelNotFoundError
-from onnx_align_pass.prepare import open_sources, prepare
+from onnx_align_pass.carry import carry, check_links, check_replaced, missing_folders, opened
+from onnx_align_pass.errors import (
+    DestinationError,
+    DestinationExistsError,
+    ModelNotFoundError,
+    UnsafeDataFileError,
+)
 from onnx_align_pass.references import References
-from onnx_align_pass.repack import Options, lies_as_planned, repack
-from onnx_align_pass.report import AlignReport
+from onnx_align_pass.repack import Options, repack
+from onnx_align_pass.report import AlignReport, ModelAlignment
+from onnx_align_pass.survey import Surveyed, inode, survey
 from onnx_align_pass.transfer.recover import is_staging_name, recover_folder
 
-__all__ = ["repack_folder"]
+__all__ = ["models_below", "repack_folder"]
 
 
 def repack_folder(source: Path, target: Path | None, options: Options) -> AlignReport:
@@ -30,102 +34,131 @@ def repack_folder(source: Path, target: Path | None, options: Options) -> AlignR
         WriteError: Writing failed; models published before stay.
     """
     found = list(_files_below(source))
-    models = [path for path in found if path.suffix.lower() == ".onnx"]
-    if not models:
-        raise ModelNotFoundError("there is no .onnx file in the folder", file=source)
-    references = References()
+    models = _models_of(found, source)
+    check_links(source, models)
     if target is None:
-        for folder in dict.fromkeys(model.parent for model in models):
-            recover_folder(folder)
-        _survey(models, source, None, options, references)
-        return AlignReport(tuple(repack(one, None, options, references) for one in models))
-    _check_target(source, target)
-    survey = _survey(models, source, target, options, references)
-    others = {
-        path.relative_to(source).as_posix(): path
-        for path in found
-        if path not in models and _inode(path) not in survey.read
-    }
-    _check_names(others, survey.planned, target, options)
+        return _in_place(models, source, options)
+    return _elsewhere(found, models, source, target, options)
+
+
+def models_below(folder: Path) -> list[Path]:
+    """The models that a run on a folder repacks, in its order.
+
+    Raises:
+        ModelNotFoundError: There is none, or a folder below cannot be read.
+        UnsafeDataFileError: A folder below is a symlink.
+    """
+    return _models_of(_files_below(folder), folder)
+
+
+def _in_place(models: Sequence[Path], source: Path, options: Options) -> AlignReport:
+    references = References()
+    notes = _recover(model.parent for model in models)
+    survey(models, source, None, options, references)
+    return _report([repack(one, None, options, references) for one in models], notes)
+
+
+def _elsewhere(
+    found: Sequence[Path], models: Sequence[Path], source: Path, target: Path, options: Options
+) -> AlignReport:
+    references = References()
+    finals = [target / path.relative_to(source) for path in found]
+    folders = list(dict.fromkeys(final.parent for final in finals))
+    _check_target(source, target, folders)
+    notes = _recover(folders)
+    planned = survey(models, source, target, options, references)
+    others = _others(found, models, source, planned)
+    _check_names(others, planned, target, options)
+    notes += check_replaced(others, target, found, references)
     with opened(source, others) as files:
-        done = tuple(
+        made = missing_folders(folders)
+        done = [
             repack(one, target / one.relative_to(source), options, references) for one in models
-        )
-        carry(others, target, files, progress=options.progress, durable=options.durable)
-    return AlignReport(done, tuple(others))
+        ]
+        carry(others, target, files, made, progress=options.progress, durable=options.durable)
+    return _report(done, notes, tuple(others))
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
     """Every file below a folder, in one order; not what a run is staging there."""
-    for path, folders, names in os.walk(folder):
+    for path, folders, names in os.walk(folder, onerror=_refuse_unreadable):
         folders[:] = sorted(name for name in folders if not is_staging_name(name))
-        yield from (Path(path) / name for name in sorted(names))
+        for name in folders:
+            _refuse_link(Path(path, name))
+        yield from (Path(path, name) for name in sorted(names))
 
 
-def _check_target(source: Path, target: Path) -> None:
-    if os.path.lexists(target) and not os.path.isdir(target):
-        raise DestinationExistsError("the destination is a file, the source a folder", file=target)
-    inner, outer = Path(os.path.realpath(target)), Path(os.path.realpath(source))
-    if inner.is_relative_to(outer):
-        raise DestinationError(
-            "the destination lies in the source",
-            file=target,
-            hint="Choose a folder elsewhere, or ask for in place.",
+def _refuse_unreadable(error: OSError) -> None:
+    raise ModelNotFoundError(
+        f"the folder cannot be read: {error.strerror or error}",
+        file=str(error.filename),
+        hint="Check its permissions, or name the models one by one.",
+    ) from None
+
+
+def _refuse_link(folder: Path) -> None:
+    if folder.is_symlink():
+        raise UnsafeDataFileError(
+            "a folder in the folder is a symlink",
+            file=folder,
+            found=f"its target {os.path.realpath(folder)}",
+            hint="Put the folder itself there, or repack its target by itself.",
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Survey:
-    """What the models of a folder read, and what they will write."""
+def _models_of(found: Iterable[Path], folder: Path) -> list[Path]:
+    models = [path for path in found if path.suffix.lower() == ".onnx"]
+    if not models:
+        raise ModelNotFoundError(
+            "there is no .onnx file in the folder", file=folder, hint="Name a folder of models."
+        )
+    return models
 
-    read: set[tuple[int, int]] = field(default_factory=set)
-    """Device and inode of each data file."""
-    planned: dict[str, Path] = field(default_factory=dict)
-    """Models by the names of their data files to be, relative to the folder."""
+
+def _recover(folders: Iterable[Path]) -> tuple[str, ...]:
+    left = [one for folder in dict.fromkeys(folders) for one in recover_folder(folder)]
+    return tuple(f"{one.path.name}: {one.outcome}: {one.reason}" for one in left)
 
 
-def _survey(
-    models: Sequence[Path],
-    source: Path,
-    target: Path | None,
-    options: Options,
-    references: References,
-) -> _Survey:
-    survey = _Survey()
-    for model in models:
-        place = None if target is None else target / model.relative_to(source)
-        destination = Destination.of(model, place, overwrite=options.overwrite)
-        with open_sources(model) as files:
-            prepared = prepare(
-                model,
-                files,
-                options.storage,
-                options.layout,
-                model_name=model.name,
-                in_place=target is None,
+def _check_target(source: Path, target: Path, folders: Iterable[Path]) -> None:
+    if os.path.lexists(target) and not os.path.isdir(target):
+        raise DestinationExistsError(
+            "the destination is a file, the source a folder", file=target, hint="Name a folder."
+        )
+    outer = Path(os.path.realpath(source))
+    if outer.is_relative_to(os.path.realpath(target)):
+        raise DestinationError(
+            "the destination is the source, or holds it",
+            file=target,
+            hint="Choose a folder elsewhere, or ask for in place.",
+        )
+    for folder in (target, *folders):
+        if Path(os.path.realpath(folder)).is_relative_to(outer):
+            raise DestinationError(
+                "the destination lies in the source",
+                file=folder,
+                hint="Choose a folder elsewhere, or ask for in place.",
             )
-            if target is not None or not lies_as_planned(prepared, files):
-                destination.examine(prepared, references)
-        survey.read.update(_inode(prepared.skeleton.data_path(home)) for home in prepared.homes)
-        for file in prepared.plan.files:
-            name = (model.parent.relative_to(source) / file.name).as_posix()
-            if survey.planned.setdefault(name, model) != model and target is not None:
-                raise DestinationError(
-                    "two models would have one data file",
-                    file=name,
-                    found=f"{survey.planned[name].name} and {model.name}",
-                    hint="Use {model} or {stem} in the data file's name.",
-                )
-    return survey
+
+
+def _others(
+    found: Iterable[Path], models: Iterable[Path], source: Path, planned: Iterable[Surveyed]
+) -> dict[str, Path]:
+    """The files that are no model and no model's data, by name relative to the folder."""
+    known, read = set(models), {one for model in planned for one in model.read}
+    others = [path for path in found if path not in known and inode(path) not in read]
+    check_links(source, others)
+    return {path.relative_to(source).as_posix(): path for path in others}
 
 
 def _check_names(
-    others: Mapping[str, Path], planned: Mapping[str, Path], target: Path, options: Options
+    others: Mapping[str, Path], planned: Iterable[Surveyed], target: Path, options: Options
 ) -> None:
+    writers = {name: one.model for one in planned for name in one.data}
     for name in others:
-        if name in planned:
+        if name in writers:
             raise DestinationExistsError(
-                f"a file of this name is in the folder, and {planned[name].name} does not use it",
+                f"a file of this name is in the folder, and {writers[name].name} does not use it",
                 file=name,
                 hint="Choose another data file name, or move that file away.",
             )
@@ -135,6 +168,9 @@ def _check_names(
             )
 
 
-def _inode(path: Path) -> tuple[int, int]:
-    found = path.stat()
-    return found.st_dev, found.st_ino
+def _report(
+    done: Sequence[ModelAlignment], notes: tuple[str, ...], carried: tuple[str, ...] = ()
+) -> AlignReport:
+    """The report of a run; what is to be said of the folder is said with its first model."""
+    first = replace(done[0], notes=(*done[0].notes, *notes))
+    return AlignReport((first, *done[1:]), carried)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from onnx_align_pass.printable import printable
 
-__all__ = ["AlignReport", "DataFile", "ModelAlignment"]
+__all__ = ["SCHEMA_VERSION", "AlignReport", "DataFile", "ModelAlignment"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
+"""Of every object that a report, a plan or `--json` is given out as."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +86,17 @@ class AlignReport:
     @property
     def data_bytes(self) -> int:
         """Bytes of all data files of all models."""
-        return _sum(model.data_bytes for model in self.models)
+        return sum(model.data_bytes for model in self.models)
 
     @property
     def tensor_bytes(self) -> int:
         """Bytes of external tensors of all models."""
-        return _sum(model.tensor_bytes for model in self.models)
+        return sum(model.tensor_bytes for model in self.models)
 
     @property
     def padding_bytes(self) -> int:
         """Bytes of padding of all models."""
-        return _sum(model.padding_bytes for model in self.models)
+        return sum(model.padding_bytes for model in self.models)
 
     @property
     def seconds(self) -> float:
@@ -117,7 +117,3 @@ class AlignReport:
                 "seconds": round(self.seconds, 6),
             },
         }
-
-
-def _sum(numbers: Iterable[int]) -> int:
-    return sum(numbers)

@@ -210,7 +210,9 @@ def explained(final: Path, needed: int, *, reads: bool = True) -> Iterator[None]
     except OSError as error:
         if reads and error.filename is not None and not _is_staged(error.filename):
             raise ModelError(
-                f"reading failed: {error.strerror or error}", file=str(error.filename)
+                f"reading failed: {error.strerror or error}",
+                file=str(error.filename),
+                hint="Check the disk or its connection; copy the model elsewhere and run again.",
             ) from None
         if error.errno in _NO_ROOM:
             raise DiskFullError(final, needed, error) from None

@@ -125,5 +125,15 @@ def _target(source: Path, destination: str | None, *, in_place: bool) -> Path | 
             f"both a destination ({destination}) and --in-place",
             hint="Leave one of them out.",
         )
-    folder = destination.endswith(("/", os.sep)) and not source.is_dir()
-    return Path(destination, source.name) if folder else Path(destination)
+    if not destination:
+        raise UsageError("DST is empty", needed="a path", hint="Give one, or --in-place.")
+    if source.is_dir() or Path(destination).is_dir():
+        return Path(destination)
+    if destination.endswith(("/", os.sep)):
+        return Path(destination, source.name)
+    if source.suffix and not Path(destination).suffix:
+        raise UsageError(
+            f"is {destination} a folder, or a model without .onnx?",
+            hint=f"Type {destination}/ or {destination}.onnx.",
+        )
+    return Path(destination)

@@ -43,7 +43,9 @@ def demo(
     Needs about 400 MB of disk and some ten seconds. What it writes is removed at the end.
     """
     if directory is not None and not directory.is_dir():
-        raise UsageError("--dir is not a folder", file=directory)
+        raise UsageError(
+            "--dir is not a folder", file=directory, hint="Make it first, or leave --dir out."
+        )
     with SIGNALS.held():
         for module in HEAVY:
             import_module(module)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Final
 
-from onnx_align_pass.errors import AlignError, ModelError, UsageError, WriteError
+from onnx_align_pass.errors import AlignError, ModelError, UsageError, VerifyError, WriteError
 
 __all__ = ["Exit", "exit_code"]
 
@@ -15,7 +15,7 @@ class Exit(IntEnum):
 
     DONE = 0
     FOUND = 1
-    """A check found something."""
+    """A check found something: what was written is not what was asked."""
     USAGE = 2
     """An option or argument has a value that it cannot have."""
     MODEL = 3
@@ -31,6 +31,7 @@ class Exit(IntEnum):
 
 _CODES: Final[dict[type, Exit]] = {
     UsageError: Exit.USAGE,
+    VerifyError: Exit.FOUND,
     ModelError: Exit.MODEL,
     WriteError: Exit.WRITE,
     AlignError: Exit.MODEL,

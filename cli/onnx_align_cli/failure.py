@@ -49,12 +49,8 @@ def failure_of(error: BaseException, *, os_error: Exit = Exit.WRITE) -> Failure:
 
 
 def _refused(code: int, error: AlignError) -> Failure:
-    sentence = str(error)
-    if not error.hint:
-        return Failure(code, (f"error: {sentence}",), error.facts())
-    advice = printable(error.hint)
-    lines = (f"error: {sentence.removesuffix(f'. {advice}')}", f"hint: {advice}")
-    return Failure(code, lines, error.facts())
+    advice = (f"hint: {printable(error.hint)}",) if error.hint else ()
+    return Failure(code, (f"error: {error.sentence}", *advice), error.facts())
 
 
 def _os_failure(code: int, error: BaseException) -> Failure:

@@ -43,9 +43,21 @@ class Pad(StrEnum):
     TENSOR = "tensor"
 
 
+def _given(text: str) -> Path:
+    # An unset shell variable arrives as "", and Path("") is the working directory.
+    if not text:
+        raise typer.BadParameter("it is empty")
+    return Path(text)
+
+
 Source = Annotated[
     Path,
-    typer.Argument(metavar="SRC", help="A model, or a folder of models.", show_default=False),
+    typer.Argument(
+        metavar="SRC",
+        help="A model, or a folder of models.",
+        show_default=False,
+        parser=_given,  # what it is, and whether it may be read, the core says
+    ),
 ]
 Alignment = Annotated[
     str,

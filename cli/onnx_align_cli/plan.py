@@ -11,7 +11,7 @@ from onnx_align_cli import options
 from onnx_align_cli.options import OUTPUT, Pad
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say, say_json
-from onnx_align_pass.errors import ModelNotFoundError, UsageError
+from onnx_align_pass.errors import UsageError
 from onnx_align_pass.printable import printable
 
 if TYPE_CHECKING:
@@ -65,11 +65,12 @@ def plan(
     with SIGNALS.held():
         from onnx_align_cli.show_plan import show_plan
         from onnx_align_pass.align import plan_file
+        from onnx_align_pass.repack_folder import models_below
 
     folder = source.is_dir()
     plans = [
         (model, plan_file(model, storage=storage, layout=layout, in_place=in_place))
-        for model in (_models_below(source) if folder else [source])
+        for model in (models_below(source) if folder else [source])
     ]
     if as_json:
         _say_json(plans, folder=folder)
@@ -78,22 +79,6 @@ def plan(
     else:
         for model, one in plans:
             show_plan(model, one)
-
-
-def _models_below(folder: Path) -> list[Path]:
-    """The models that `align` would repack, in its order."""
-    from onnx_align_pass.transfer.recover import is_staging_name
-
-    models = [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.suffix.lower() == ".onnx"
-        and path.is_file()
-        and not any(is_staging_name(part) for part in path.relative_to(folder).parts)
-    ]
-    if not models:
-        raise ModelNotFoundError("there is no .onnx file in the folder", file=folder)
-    return models
 
 
 def _say_json(plans: Plans, *, folder: bool) -> None:

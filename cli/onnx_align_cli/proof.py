@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from onnx_align_pass.errors import VerifyError
 from onnx_align_pass.printable import printable
@@ -58,14 +58,18 @@ def prove(folder: Path, side: int, say: Say) -> Proof:
     model = report.models[0]
     before, after = _ranges(source), _ranges(model.destination)
     if before.keys() != after.keys():
-        raise VerifyError("a tensor is missing", file=model.destination)
+        raise _disproved("a tensor is missing", file=model.destination)
     for name, found in after.items():
         if found[1] % ALIGNMENT:
-            raise VerifyError("it is off its boundary", tensor=name, found=f"offset {found[1]}")
+            raise _disproved("it is off its boundary", tensor=name, found=f"offset {found[1]}")
         if _read(found) != _read(before[name]):
-            raise VerifyError("its bytes are not its source's", tensor=name)
+            raise _disproved("its bytes are not its source's", tensor=name)
     unaligned = sum(offset % ALIGNMENT != 0 for _, offset, _ in before.values())
     return Proof(str(folder), model, len(after), unaligned)
+
+
+def _disproved(problem: str, **facts: Any) -> VerifyError:
+    return VerifyError(problem, **facts, hint="This is a defect of onnx-align-pass: report it.")
 
 
 def _ranges(model: Path) -> dict[str, Range]:

@@ -28,20 +28,18 @@ def recover(
         list[Path] | None,
         typer.Argument(metavar="PATH", help="Folders, or models.", show_default="this folder"),
     ] = None,
-    recursive: Annotated[
-        bool, typer.Option("--recursive", "-r", help="Look into the folders below, too.")
-    ] = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Finish or discard what killed runs left behind; live runs are not touched.
 
-    Every run does so for its own destination. A model is whole before and after.
+    A folder means those below it, too. Every run does so for its own destination.
+    A model is whole before and after.
     """
     with SIGNALS.held():
         from onnx_align_cli.show import show_facts
         from onnx_align_pass.transfer.recover import recover_folder
 
-    places = list(_places(paths or [Path()], recursive=recursive))
+    places = list(_places(paths or [Path()]))
     found: list[Leftover] = []
     try:
         for folder, model_name in places:
@@ -57,13 +55,11 @@ def recover(
         show_facts(_headline(found), map(_line, found))
 
 
-def _places(paths: list[Path], *, recursive: bool) -> Iterator[tuple[Path, str | None]]:
+def _places(paths: list[Path]) -> Iterator[tuple[Path, str | None]]:
     """Folders to look into, with the name of the model if one was named."""
     for path in paths:
         if path.is_dir():
-            yield path, None
-            if recursive:
-                yield from ((folder, None) for folder in _folders_below(path))
+            yield from ((folder, None) for folder in _with_those_below(path))
         elif path.parent.is_dir() and (path.exists() or path.suffix.lower() == ".onnx"):
             # A model that is missing may be what a killed run was about to publish.
             yield path.parent, path.name
@@ -73,12 +69,13 @@ def _places(paths: list[Path], *, recursive: bool) -> Iterator[tuple[Path, str |
             )
 
 
-def _folders_below(path: Path) -> Iterator[Path]:
+def _with_those_below(path: Path) -> Iterator[Path]:
+    """A folder and those below it, as `align` goes through them: symlinks are not followed."""
     from onnx_align_pass.transfer.recover import is_staging_name
 
     for folder, names, _ in os.walk(path):
         names[:] = sorted(name for name in names if not is_staging_name(name))
-        yield from (Path(folder, name) for name in names)
+        yield Path(folder)
 
 
 def _counts(found: list[Leftover]) -> dict[str, int]:

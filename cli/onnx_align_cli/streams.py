@@ -6,12 +6,11 @@ import json
 import os
 import sys
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
-__all__ = ["SCHEMA_VERSION", "hint", "prepare_streams", "say", "say_json", "silence_stdout"]
+from onnx_align_pass.report import SCHEMA_VERSION
 
-SCHEMA_VERSION: Final = 1
-"""Of the objects that `--json` prints."""
+__all__ = ["hint", "prepare_streams", "say", "say_json", "silence_stdout"]
 
 
 def prepare_streams() -> None:
@@ -36,7 +35,14 @@ def say(text: str) -> None:
 
 
 def say_json(values: dict[str, Any]) -> None:
-    """Write the result to stdout as one object. Its characters are ASCII."""
+    """Write the result to stdout as one object. Its characters are ASCII.
+
+    Raises:
+        ValueError: The result says that it is of another schema.
+    """
+    version = values.get("schema_version", SCHEMA_VERSION)
+    if version != SCHEMA_VERSION:
+        raise ValueError(f"an object of schema {version} in one of schema {SCHEMA_VERSION}")
     say(json.dumps({"schema_version": SCHEMA_VERSION, **values}, indent=2))
 
 

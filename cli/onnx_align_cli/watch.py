@@ -7,12 +7,9 @@ from contextlib import contextmanager
 
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_pass.printable import printable
-from onnx_align_pass.progress import Progress
+from onnx_align_pass.progress import PUBLISHING, Progress
 
-__all__ = ["PUBLISHING", "watched"]
-
-PUBLISHING = "publishing"
-"""The phase that the core announces before it commits a model; what it calls next comes after."""
+__all__ = ["watched"]
 
 
 @contextmanager

@@ -8,9 +8,9 @@ from onnx_align_pass.policy import LayoutPolicy
 
 __all__ = ["default_data_name", "shard_name"]
 
-_NO_LOCATION = re.compile(r"\.(?=\.)|[\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
+_NO_LOCATION = re.compile(r"\.(?=\.)|[{}\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
 """What a file may be called, but no `location` may hold: `..`, `\\`, `c:`, control characters, and
-bytes that are not UTF-8."""
+bytes that are not UTF-8; and the braces of placeholders."""
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9_]*)*$")
 
 

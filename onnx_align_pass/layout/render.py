@@ -6,11 +6,10 @@ from typing import Any
 
 from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.printable import printable
+from onnx_align_pass.report import SCHEMA_VERSION
 from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["padding_percent", "plan_json", "plan_text", "totals_text"]
-
-SCHEMA_VERSION = 1
 
 
 def plan_text(plan: LayoutPlan) -> str:

@@ -36,7 +36,11 @@ def emit(skeleton: Skeleton) -> list[Part]:
     try:
         small = skeleton.proto.SerializeToString()
     except (EncodeError, ValueError) as error:
-        raise BrokenModelError(f"protobuf cannot write it: {error}", file=skeleton.path) from None
+        raise BrokenModelError(
+            f"protobuf cannot write it: {error}",
+            file=skeleton.path,
+            hint="Is its metadata over 2 GiB? Lower the size threshold, so that tensors move out.",
+        ) from None
     marks = [found.start() for found in re.finditer(re.escape(skeleton.mark), small)]
     parts: list[Part] = [small]
     if marks and skeleton.cuts:

@@ -116,7 +116,9 @@ def read_skeleton(path: Path, *, cut_bytes: int = CUT_BYTES) -> Skeleton:
     try:
         return _Reader(path, fd, cut_bytes).skeleton()
     except IsADirectoryError:
-        raise ModelNotFoundError("the model is a folder, not a file", file=path) from None
+        raise ModelNotFoundError(
+            "the model is a folder, not a file", file=path, hint="Name the .onnx file in it."
+        ) from None
     finally:
         os.close(fd)
 
@@ -133,7 +135,11 @@ class _Reader:
     def skeleton(self) -> Skeleton:
         wire, result = self._wire, self._result
         if wire.size == 0:
-            raise BrokenModelError("the file is empty", file=wire.path)
+            raise BrokenModelError(
+                "the file is empty",
+                file=wire.path,
+                hint="Was its download or export cut short? Make it again.",
+            )
         if wire.read(0, min(len(_LFS), wire.size)) == _LFS:
             raise BrokenModelError(
                 "the file is a Git LFS pointer, not a model",

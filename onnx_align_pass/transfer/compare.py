@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 
 from onnx_align_pass.errors import VerifyError
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.gather import load
+from onnx_align_pass.transfer.ladder import SourceEndedError
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.positional import read_full
+from onnx_align_pass.transfer.reading import reading
 from onnx_align_pass.transfer.steps import Piece
 
 __all__ = ["compare_pieces"]
@@ -19,30 +22,72 @@ __all__ = ["compare_pieces"]
 def compare_pieces(
     path: Path, pieces: Sequence[Piece], sources: SourceFiles, buffer: memoryview
 ) -> None:
-    """Compare each piece of a written file with its source.
+    """Compare each piece of a written file with its source, and all else of it with zeros.
 
     Args:
         path: The written file.
-        pieces: What it was written from.
+        pieces: What it was written from, disjoint.
         sources: Opens the files of the spans.
         buffer: Halved, one half for each side; its content is lost.
 
     Raises:
         VerifyError: A byte differs, or the file is too short.
+        ExternalDataError, SourceChangedError: A source cannot be read, or ended early.
+        OSError: `filename` is the source where reading it failed, else the written file.
     """
     fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         half = max(1, len(buffer) // 2)
-        other = buffer[half:] or memoryview(bytearray(1))
-        for piece in pieces:
+        written = _Written(path, fd, buffer[half:] or memoryview(bytearray(1)))
+        end = 0
+        for piece in sorted(pieces, key=attrgetter("offset")):
+            written.expect_zeros(end, piece.offset)
             for at, wanted in _source_parts(piece, sources, buffer[:half]):
-                found = other[: len(wanted)]
-                count = read_full(fd, found, piece.offset + at)
-                # Compared as bytes: memoryviews compare element by element.
-                if count < len(wanted) or bytes(found[:count]) != bytes(wanted):
-                    raise _differs(piece, path, piece.offset + at, len(wanted))
+                written.expect(piece.offset + at, wanted, piece.name)
+            end = max(end, piece.offset + piece.source.length)
+        written.expect_zeros(end, os.fstat(fd).st_size)
     finally:
         os.close(fd)
+
+
+class _Written:
+    """The written file, as it is read back."""
+
+    def __init__(self, path: Path, fd: int, buffer: memoryview) -> None:
+        self._path = path
+        self._fd = fd
+        self._buffer = buffer
+
+    def expect(self, offset: int, wanted: memoryview, tensor: str) -> None:
+        if self._read(offset, len(wanted)) != bytes(wanted):
+            raise self._differs("what was written is not what was read", offset, wanted, tensor)
+
+    def expect_zeros(self, start: int, end: int) -> None:
+        for offset in range(start, end, len(self._buffer)):
+            wanted = memoryview(bytes(min(len(self._buffer), end - offset)))
+            if self._read(offset, len(wanted)) != wanted:
+                raise self._differs("what lies between the tensors is not zero", offset, wanted)
+
+    def _read(self, offset: int, length: int) -> bytes:
+        view = self._buffer[:length]
+        try:
+            count = read_full(self._fd, view, offset)
+        except OSError as error:
+            error.filename = str(self._path)
+            raise
+        # As bytes: memoryviews are compared element by element.
+        return bytes(view[:count])
+
+    def _differs(
+        self, problem: str, offset: int, wanted: memoryview, tensor: str | None = None
+    ) -> VerifyError:
+        return VerifyError(
+            problem,
+            tensor=tensor,
+            file=self._path.name,
+            found=f"a difference within the {len(wanted):,} bytes from {offset:,}",
+            hint="Nothing was published. Check the disk and the memory of this machine.",
+        )
 
 
 def _source_parts(
@@ -56,16 +101,7 @@ def _source_parts(
         return
     for at in range(0, source.length, len(view)):
         part = view[: source.length - at]
-        fd = sources.fd(source.path, tensor=piece.name)
-        read_full(fd, part, source.offset + at)
+        with reading(sources, source.path, [piece]) as fd:
+            if read_full(fd, part, source.offset + at) < len(part):
+                raise SourceEndedError("a span is cut short")
         yield at, part
-
-
-def _differs(piece: Piece, path: Path, offset: int, length: int) -> VerifyError:
-    return VerifyError(
-        "what was written is not what was read",
-        tensor=piece.name,
-        file=path.name,
-        found=f"a difference within the {length:,} bytes from {offset:,}",
-        hint="Nothing was published. Check the disk and the memory of this machine.",
-    )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from operator import attrgetter
-from pathlib import Path
 
-from onnx_align_pass.errors import PlanError, SourceChangedError
+from onnx_align_pass.errors import PlanError
 from onnx_align_pass.progress import Progress
-from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.gather import load, read_stretch, write_run
-from onnx_align_pass.transfer.ladder import Ladder, SourceEndedError
+from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.positional import write_all
+from onnx_align_pass.transfer.reading import reading
 from onnx_align_pass.transfer.room import make_room
 from onnx_align_pass.transfer.split import split
 from onnx_align_pass.transfer.steps import Load, Move, Piece, Run, Step
@@ -108,7 +106,7 @@ class _Writer:
         def on_bytes(count: int) -> None:
             self._advance(count, *names.after(count))
 
-        with self._reading(first.path, move.pieces) as src_fd:
+        with reading(self._sources, first.path, move.pieces) as src_fd:
             self._ladder.copy(
                 src_fd, first.offset, self._fd, move.pieces[0].offset, move.length, on_bytes
             )
@@ -125,7 +123,7 @@ class _Writer:
     def _run(self, run: Run) -> None:
         buffer = self._ladder.buffer
         for stretch in run.stretches:
-            with self._reading(stretch.path, run.pieces) as src_fd:
+            with reading(self._sources, stretch.path, run.pieces) as src_fd:
                 read_stretch(stretch, src_fd, buffer)
         write_run(run, self._fd, buffer)
         last = run.pieces[-1]
@@ -138,24 +136,6 @@ class _Writer:
         if self._durable and cursor - self._started >= WRITEBACK_BYTES:
             kernel.start_writeback(self._fd, self._started, cursor - self._started)
             self._started = cursor
-
-    @contextmanager
-    def _reading(self, path: Path, pieces: Sequence[Piece]) -> Iterator[int]:
-        """Open a source, and name it in what goes wrong with it."""
-        src_fd = self._sources.fd(path, tensor=pieces[0].name)
-        try:
-            yield src_fd
-        except SourceEndedError:
-            for piece in pieces:
-                if isinstance(piece.source, FileSpan):
-                    self._sources.check(piece.source, piece.name)
-            raise SourceChangedError(
-                "the file became shorter while it was read", file=path
-            ) from None
-        except OSError as error:
-            if error.filename == src_fd:
-                error.filename = str(path)
-            raise
 
 
 class _Names:

@@ -102,6 +102,7 @@ def _regular(found: os.stat_result, path: Path, tensor: str | None) -> None:
             tensor=tensor,
             file=path,
             found=f"mode {stat.filemode(found.st_mode)}",
+            hint="Put a regular file in its place.",
         )
 
 

@@ -68,6 +68,8 @@ def _helps(error: AlignError, source: Path) -> None:
     assert isinstance(error, ModelError)
     assert not isinstance(error, UsageError)
     assert error.file is not None, text
+    assert error.hint, text
+    assert text.endswith(error.hint), text
     assert text.isprintable(), text
     assert len(text) < 1000 + len(str(source)), text
 

@@ -126,3 +126,17 @@ def test_a_folder_is_a_table_with_totals(tmp_path: Path) -> None:
     assert "aligned 2 models" in lines
     assert "carried along 1 other files" in lines
     assert (tmp_path / "out" / "config.json").exists()
+
+
+@pytest.mark.parametrize("arguments", [["", "--in-place"], ["m.onnx", ""], ["m.onnx", "bare"]])
+def test_a_path_that_says_nothing_is_wrong_usage(
+    arguments: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "m.onnx").write_bytes(b"never read")
+    monkeypatch.chdir(tmp_path)
+    assert main(["align", *arguments]) == 2
+    assert "error: " in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["m.onnx"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from onnx_align_cli import main
 from onnx_align_cli.exits import Exit, exit_code
 from onnx_align_pass import errors
 from onnx_align_pass._version import __version__
+from onnx_align_pass.transfer.compare import compare_pieces
 from tests.corpus import BAD
 from tests.corpus.case import BadCase
 
@@ -40,6 +43,8 @@ def test_every_error_has_the_code_of_its_branch(name: str) -> None:
         wanted = 2
     elif issubclass(kind, errors.WriteError):
         wanted = 4
+    elif issubclass(kind, errors.VerifyError):
+        wanted = 1
     else:
         wanted = 3
     assert exit_code(kind.__new__(kind)) == wanted
@@ -113,6 +118,65 @@ def test_a_model_that_is_missing_ends_with_3(
     code, lines = fail(capsys, *command, tmp_path / "no.onnx")
     assert code == 3
     assert "no.onnx" in lines[0]
+    assert lines[1].startswith("hint: ")
+
+
+def test_a_missing_model_gets_a_hint_with_a_destination_too(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    code, lines = fail(capsys, "align", tmp_path / "no.onnx", tmp_path / "out.onnx")
+    assert (code, len(lines)) == (3, 2)
+
+
+@pytest.mark.parametrize("command", ["align", "plan"])
+def test_a_model_that_may_not_be_read_is_no_wrong_usage(
+    command: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    source = write_model(tmp_path)
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    monkeypatch.setattr("onnx_align_pass.transfer.guard.os.open", refuse)
+    monkeypatch.setattr("onnx_align_pass.model.skeleton.os.open", refuse)
+    more = [tmp_path / "out.onnx"] if command == "align" else []
+    code, lines = fail(capsys, command, source, *more)
+    assert code == 3
+    assert lines[1].startswith("hint: ")
+
+
+def test_a_result_that_differs_from_its_source_ends_with_1(
+    tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from onnx_align_pass import write
+
+    def spoil(path: Path, *rest: Any) -> None:
+        data = path.read_bytes()
+        path.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+        compare_pieces(path, *rest)
+
+    monkeypatch.setattr(write, "compare_pieces", spoil)
+    out = tmp_path / "out" / "out.onnx"
+    code, lines = fail(capsys, "align", write_model(tmp_path), out, "--verify")
+    assert (code, len(lines)) == (1, 2)
+    assert not out.exists()
+
+
+def test_a_hint_is_said_once_and_whole(tmp_path: Path, capsys: Capture) -> None:
+    source = tmp_path / "/".join(["n" * 200] * 4) / "model.onnx"
+    code, lines = fail(capsys, "align", source)
+    assert code == 2
+    assert lines[0] == "error: where should the result go?"
+    typed = f"onnx-align align {source}"
+    assert lines[1] == f"hint: Type `{typed} DST` for a new model, or `{typed} --in-place`."
+    assert main(["align", str(source), "--json"]) == 2
+    facts = json.loads(capsys.readouterr().out)["error"]
+    assert lines == [f"error: {facts['message']}", f"hint: {facts['hint']}"]
+
+
+def test_demo_says_what_to_do_about_its_folder(tmp_path: Path, capsys: Capture) -> None:
+    code, lines = fail(capsys, "demo", "--dir", tmp_path / "no")
+    assert (code, len(lines)) == (2, 2)
 
 
 @pytest.mark.parametrize("command", ["align", "plan"])
@@ -150,7 +214,7 @@ def test_an_error_of_the_operating_system_ends_with_4(
     monkeypatch.setattr("onnx_align_pass.align.align_file", fail_to_align)
     monkeypatch.setattr("onnx_align_pass.align.plan_file", fail_to_align)
     source = write_model(tmp_path)
-    code, lines = fail(capsys, "align", source, tmp_path / "out")
+    code, lines = fail(capsys, "align", source, tmp_path / "out.onnx")
     assert (code, lines) == (4, ["error: /odd\\x1bname: Permission denied"])
     assert fail(capsys, "plan", source)[0] == 3
 

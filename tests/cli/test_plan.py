@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from onnx_align_cli import main
-from onnx_align_pass import LayoutPolicy, plan_file, plan_json, plan_text
+from onnx_align_pass import LayoutPolicy, align_file, plan_file, plan_json, plan_text
+from onnx_align_pass.repack_folder import models_below
 from tests.corpus import CASES
 from tests.corpus.case import Case
 
@@ -88,6 +89,17 @@ def test_a_folder_is_every_model_in_it(tmp_path: Path, capsys: Capture) -> None:
     assert f"model {tmp_path / 'b.onnx'}\n" in text
     assert main(["plan", str(tmp_path)]) == 0
     assert capsys.readouterr().out.count("total\n") == 2
+
+
+def test_a_folder_is_planned_in_the_order_in_which_it_is_repacked(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    for name in ("a/x.onnx", "z.onnx", "a-b/y.onnx"):
+        write_model(tmp_path / Path(name).parent, name=Path(name).name)
+    assert main(["plan", str(tmp_path), "--json"]) == 0
+    planned = [one["source"] for one in json.loads(capsys.readouterr().out)["models"]]
+    assert planned == [str(model) for model in models_below(tmp_path)]
+    assert planned == [str(one.source) for one in align_file(tmp_path).models]
 
 
 @pytest.mark.parametrize("case", list(CASES.values()), ids=str)

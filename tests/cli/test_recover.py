@@ -73,13 +73,15 @@ def test_a_model_means_only_its_own_leftovers_even_if_it_is_missing(
     capsys.readouterr()
 
 
-def test_folders_below_are_looked_at_when_asked(tmp_path: Path, capsys: Capture) -> None:
-    (tmp_path / "below").mkdir()
-    left = leave_something(tmp_path / "below")
-    assert main(["recover", str(tmp_path)]) == 0
-    assert left.exists()
-    assert main(["recover", "-r", str(tmp_path)]) == 0
+def test_folders_below_are_looked_at_but_not_through_symlinks(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    left = leave_something(tmp_path / "models" / "below")
+    elsewhere = leave_something(tmp_path / "elsewhere")
+    (tmp_path / "models" / "link").symlink_to(tmp_path / "elsewhere")
+    assert main(["recover", str(tmp_path / "models")]) == 0
     assert not left.exists()
+    assert elsewhere.exists()
     capsys.readouterr()
 
 

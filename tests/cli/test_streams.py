@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from onnx_align_cli.streams import say_json
+
 from .child import COMMAND, environment, run_child
 from .models import MODEL, write_model
 
@@ -65,3 +67,8 @@ def test_closed_descriptors_are_never_given_to_data_files(tmp_path: Path) -> Non
     )
     assert done.returncode == 0
     assert (tmp_path / "out" / MODEL).stat().st_size > 0
+
+
+def test_a_result_of_another_schema_is_not_said_to_be_of_this_one() -> None:
+    with pytest.raises(ValueError, match="schema 2"):
+        say_json({"schema_version": 2})

@@ -43,7 +43,10 @@ FAULTS = {
 }
 """What each call can fail with; `creating` is an openat, `reading` a splice from a file."""
 OURS = ("WriteError", "DiskFullError")
-READING = ("ExternalDataError", "ModelError", "ModelNotFoundError", "BrokenModelError")
+READING = (
+    *("ExternalDataError", "ModelError", "ModelNotFoundError", "BrokenModelError"),
+    "DataFileSharedError",  # a neighbour could not be opened: whose the data is, is unknown
+)
 TRACED = [name for name in FAULTS if name not in ("creating", "reading")]
 TO_FILE = re.compile(r"\d+<[^>]*>, NULL, ")
 

@@ -1,0 +1,127 @@
+"""What a folder's models read and will write, and the refusals that follow. Reads only."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from onnx_align_pass.destination import Destination
+from onnx_align_pass.errors import DataFileSharedError, DestinationError
+from onnx_align_pass.prepare import open_sources, prepare
+from onnx_align_pass.references import References
+from onnx_align_pass.repack import Options, lies_as_planned
+
+__all__ = ["Inode", "Surveyed", "inode", "survey"]
+
+Inode = tuple[int, int]
+"""Device and inode: what a file is, whatever it is called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What one model reads, and what it will write."""
+
+    model: Path
+    name: str
+    """Relative to the folder."""
+    data: tuple[str, ...]
+    """Names of its data files to be, relative to the folder."""
+    read: frozenset[Inode]
+    """Its data files as they are."""
+    settled: bool
+    """It lies as planned where it is: nothing of it will be written."""
+
+
+def survey(
+    models: Sequence[Path],
+    source: Path,
+    target: Path | None,
+    options: Options,
+    references: References,
+) -> tuple[Surveyed, ...]:
+    """Read and plan every model, and look at every destination.
+
+    Raises:
+        ModelError: A model is broken, or a destination refused.
+        WriteError: The system does not let a destination be looked at.
+    """
+    found = tuple(_look(model, source, target, options, references) for model in models)
+    _check_names(found)
+    if target is None:
+        _check_readers(found)
+    return found
+
+
+def inode(path: Path) -> Inode | None:
+    """What a path leads to; None if that is nothing."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _look(
+    model: Path, source: Path, target: Path | None, options: Options, references: References
+) -> Surveyed:
+    relative = model.relative_to(source)
+    place = None if target is None else target / relative
+    destination = Destination.of(model, place, overwrite=options.overwrite)
+    with open_sources(model) as files:
+        prepared = prepare(
+            model,
+            files,
+            options.storage,
+            options.layout,
+            model_name=model.name,
+            in_place=target is None,
+        )
+        settled = target is None and lies_as_planned(prepared, files)
+        if not settled:
+            destination.examine(prepared, references)
+    homes = (inode(prepared.skeleton.data_path(home)) for home in prepared.homes)
+    return Surveyed(
+        model,
+        relative.as_posix(),
+        tuple(_name_of(relative.parent / file.name) for file in prepared.plan.files),
+        frozenset(one for one in homes if one is not None),
+        settled,
+    )
+
+
+def _name_of(relative: Path) -> str:
+    return Path(os.path.normpath(relative)).as_posix()
+
+
+def _check_names(found: Sequence[Surveyed]) -> None:
+    """Refuse two models that would write one file."""
+    owners = {one.name: one for one in found}
+    for one in found:
+        for name in one.data:
+            owner = owners.setdefault(name, one)
+            if owner is one or (owner.settled and one.settled):
+                continue
+            its = "the model" if owner.name == name else "data file of"
+            raise DestinationError(
+                "two models would have one data file",
+                file=name,
+                found=f"{its} {owner.name}, and data file of {one.name}",
+                hint="Use {model} or {stem} in the data file's name.",
+            )
+
+
+def _check_readers(found: Sequence[Surveyed]) -> None:
+    """In place, refuse a data file that one model would replace while another reads it."""
+    readers: dict[Inode, Surveyed] = {}
+    for one in found:
+        for data in one.read:
+            other = readers.setdefault(data, one)
+            if other is not one and not (other.settled and one.settled):
+                raise DataFileSharedError(
+                    "two models read one data file",
+                    file=one.model,
+                    found=f"{other.name} and {one.name}",
+                    hint="Write to a new destination: there each gets a data file of its own.",
+                )
