@@ -199,7 +199,7 @@ class Destination:
             raise DataFileSharedError(
                 "a model beside it may not be read: whether it uses the file is unknown",
                 file=path,
-                found=", ".join(str(model) for model in sharers.unreadable),
+                found=", ".join(str(references.of(model)) for model in sharers.unreadable),
                 hint="Make it readable, write to a new destination, or force it.",
             )
         return [

@@ -152,7 +152,7 @@ def test_only_the_chosen_peers_run_and_ours_is_always_named(
     ("option", "value"),
     [
         ("--scale", "0"),
-        ("--scale", "1.5"),
+        ("--scale", "8.5"),
         ("--repeat", "0"),
         ("--peer", "nobody"),
         ("--dir", "no/such"),
