@@ -15,20 +15,6 @@ from onnx_align_pass import (
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.staging import Stage
 
-from .small_models import external_model
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "models"
-    external_model(folder / "encoder.onnx", data="shared.bin")
-    external_model(folder / "deep" / "decoder.ONNX", seed=1)
-    (folder / "config.json").write_text("{}")
-    (folder / "deep" / "run.sh").write_text("#!/bin/sh\n")
-    (folder / "deep" / "run.sh").chmod(0o755)
-    (folder / "deep" / "empty").touch()
-    return folder
-
 
 def test_a_carried_file_that_replaces_one_keeps_its_mode(folder: Path, tmp_path: Path) -> None:
     old = tmp_path / "out" / "config.json"

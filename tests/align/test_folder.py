@@ -22,18 +22,6 @@ from .small_models import external_model
 from .snapshot import snapshot
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "models"
-    external_model(folder / "encoder.onnx", data="shared.bin")
-    external_model(folder / "deep" / "decoder.ONNX", seed=1)
-    (folder / "config.json").write_text("{}")
-    (folder / "deep" / "run.sh").write_text("#!/bin/sh\n")
-    (folder / "deep" / "run.sh").chmod(0o755)
-    (folder / "deep" / "empty").touch()
-    return folder
-
-
 def test_every_model_is_repacked_and_every_other_file_carried_along(
     folder: Path, tmp_path: Path
 ) -> None:
