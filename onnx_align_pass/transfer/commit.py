@@ -33,6 +33,9 @@ def commit(stage: Stage, journal: Journal, *, durable: bool) -> None:
     with folder_lock(stage.folder):
         _still_the_same(stage.folder, journal)
         _write_down(stage.path, journal, durable)
+        if durable:
+            for made in stage.made:
+                kernel.sync_folder(made.parent)
         steps = Publication(stage.path, journal, kernel.sync_folder if durable else _no_sync)
         stage.keep()  # until a pair is known to be whole: a second Ctrl-C may come at any time
         try:

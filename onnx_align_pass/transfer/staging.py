@@ -82,7 +82,8 @@ class Stage:
     def __init__(self, folder: Path, model_name: str) -> None:
         self.folder = folder
         self.model_name = model_name
-        self._made: list[Path] = []
+        self.made: list[Path] = []
+        """Folders that were made to hold the destination, outermost first."""
         self._kept = False
         self._lock: int | None = None
         self.path = folder
@@ -99,10 +100,10 @@ class Stage:
         missing = [one for one in (folder, *folder.parents) if not one.exists()]
         for one in reversed(missing):
             try:
-                self._made.append(one)
+                self.made.append(one)
                 one.mkdir()
             except FileExistsError:
-                self._made.remove(one)
+                self.made.remove(one)
                 if not one.is_dir():
                     raise
 
@@ -197,7 +198,7 @@ class Stage:
             raise
 
     def _remove_made(self) -> None:
-        for one in reversed(self._made):
+        for one in reversed(self.made):
             with suppress(OSError):  # never made, or used by somebody else by now
                 one.rmdir()
 

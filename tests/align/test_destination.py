@@ -25,6 +25,7 @@ from onnx_align_pass import (
     align_external_data_streaming,
     align_file,
 )
+from onnx_align_pass.transfer import kernel
 from tests.corpus import oracle
 
 from .small_models import external_model, weights_model
@@ -458,3 +459,15 @@ def test_a_tensor_that_its_attributes_type_denies_is_moved_too(tmp_path: Path) -
     model.write_bytes(proto.SerializeToString())
     align_file(model, tmp_path / "out" / "n.onnx")
     assert oracle.tensors(tmp_path / "out" / "n.onnx") == oracle.tensors(model)
+
+
+@pytest.mark.parametrize("durable", [True, False])
+def test_the_names_of_new_folders_are_brought_to_the_disk(
+    model: Path, tmp_path: Path, durable: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[Path] = []
+    monkeypatch.setattr(kernel, "sync_folder", synced.append)
+    align_file(model, tmp_path / "x" / "y" / "n.onnx", durable=durable)
+    expected = {tmp_path, tmp_path / "x", tmp_path / "x" / "y"} if durable else set()
+    assert expected <= set(synced)
+    assert bool(synced) == durable
