@@ -17,7 +17,7 @@ from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.layout.planner import make_plan
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
-from onnx_align_pass.model.sources import facts_of, locate
+from onnx_align_pass.model.sources import DROPPED, facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.spans import FileSpan
@@ -38,6 +38,8 @@ class Prepared:
     """The tensors that are external now and will be inline."""
     requests: tuple[TensorRequest, ...]
     plan: LayoutPlan
+    drops_entries: bool
+    """Whether some tensor has external data entries that the result will not have."""
 
     @property
     def homes(self) -> frozenset[str]:
@@ -119,7 +121,14 @@ def prepare(
         notes=[*(f"{_tensors(count)} {note}" for note, count in notes.items()), *files.notes],
     )
     check_plan(plan, layout)
-    return Prepared(skeleton, tuple(placed), tuple(returned), tuple(requests), plan)
+    return Prepared(
+        skeleton,
+        tuple(placed),
+        tuple(returned),
+        tuple(requests),
+        plan,
+        drops_entries=not DROPPED.isdisjoint(notes),
+    )
 
 
 def _check(span: FileSpan, tensor: str, files: SourceFiles) -> None:

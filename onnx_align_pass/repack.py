@@ -132,9 +132,7 @@ def _report(
 def lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:
     """Whether a model in place is already what the plan would make of it."""
     plan = prepared.plan
-    if any(one.facts.is_external for one in plan.inline):
-        return False
-    if any("dropped" in note for note in plan.notes):
+    if prepared.returned or prepared.drops_entries:
         return False
     data_path = prepared.skeleton.data_path
     return all(

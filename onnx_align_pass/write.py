@@ -11,7 +11,6 @@ from pathlib import Path
 
 from onnx_align_pass.destination import Destination, Replacement
 from onnx_align_pass.errors import DiskFullError, ModelError, WriteError
-from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.bind import bind, relocate
 from onnx_align_pass.model.emit import Part, emit, size_of
@@ -71,8 +70,7 @@ def write(
         ModelError: A source cannot be read, or changed meanwhile.
     """
     with Stage(destination.folder, destination.model.name) as stage:
-        with collector_paused():
-            jobs = _jobs(stage, prepared, destination, replacement)
+        jobs = _jobs(stage, prepared, destination, replacement)
         needed = sum(job.size for job in jobs)
         progress.begin(destination.model.name, needed - prepared.plan.padding_bytes)
         for job in jobs:

@@ -12,11 +12,7 @@ from typing import Final, TypeAlias
 
 import onnx
 
-from onnx_align_pass.errors import (
-    ExternalDataError,
-    TensorError,
-    UnsafeDataFileError,
-)
+from onnx_align_pass.errors import ExternalDataError, TensorError, UnsafeDataFileError
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.schema import ELEMENT_BITS, TYPED_FIELD_OF, TYPED_FIELDS, dtype_name
 from onnx_align_pass.model.skeleton import Skeleton
@@ -24,7 +20,7 @@ from onnx_align_pass.model.walk import walk
 from onnx_align_pass.spans import FileSpan, MemoryBytes, Source
 from onnx_align_pass.tensors import Slot, TensorFacts
 
-__all__ = ["Located", "data_file_names", "facts_of", "locate"]
+__all__ = ["DROPPED", "Located", "data_file_names", "facts_of", "locate"]
 
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
@@ -38,6 +34,8 @@ OFFSET_DERIVED: Final = "no offset: taken as 0"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
 KEY_TWICE: Final = "an external data key given twice: the last one counts, the other is dropped"
 UNKNOWN_KEY: Final = "an external data key that describes the old file: dropped"
+DROPPED: Final = frozenset({STALE_CHECKSUM, KEY_TWICE, UNKNOWN_KEY})
+"""Notes of entries that the result will not have."""
 _BAD_HINT: Final = "The model is damaged; export it again."
 
 
