@@ -9,8 +9,8 @@ from typing import Any
 
 from onnx_align_pass.passes.entry import PassEntry
 from onnx_align_pass.passes.errors import BrokenPassError, UnknownPassError
-from onnx_align_pass.passes.options import Kind, Option
-from onnx_align_pass.passes.sources import FIXED, onnx_ir_entries, third_party_entries
+from onnx_align_pass.passes.options import Kind, Option, value_text
+from onnx_align_pass.passes.registered import FIXED, onnx_ir_entries, third_party_entries
 from onnx_align_pass.passes.summary import summary_of
 from onnx_align_pass.printable import printable
 
@@ -28,6 +28,8 @@ class PassOption:
     default: Any
     """None for one that is required, too."""
     required: bool = False
+    text: str = ""
+    """As it is written with its default; with its type where it is required."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +98,8 @@ def _info(entry: PassEntry) -> PassInfo:
 
 
 def _shown(option: Option) -> PassOption:
-    default = None if option.required else option.default
-    return PassOption(option.name, option.type_text, default, option.required)
+    if option.required:
+        text = f"{option.name}=<{option.type_text}>"
+        return PassOption(option.name, option.type_text, None, True, text)
+    text = f"{option.name}={value_text(option, option.default)}"
+    return PassOption(option.name, option.type_text, option.default, False, text)
