@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import redirect_stdout
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from onnx_align_cli import options
@@ -45,7 +46,8 @@ def _values(one: PassInfo) -> dict[str, Any]:
 
 
 def _option_values(one: PassOption) -> dict[str, Any]:
-    plain = isinstance(one.default, bool | int | float | str | tuple | None)
+    plain = isinstance(one.default, bool | int | str | tuple | None)
+    plain = plain or (isinstance(one.default, float) and isfinite(one.default))  # JSON has no inf
     return {
         "name": one.name,
         "type": one.type,

@@ -9,9 +9,10 @@ from typing import Any
 
 from onnx_align_pass.passes.entry import PassEntry
 from onnx_align_pass.passes.errors import BrokenPassError, UnknownPassError
-from onnx_align_pass.passes.options import Kind, Option, value_text
+from onnx_align_pass.passes.options import Kind, Option
 from onnx_align_pass.passes.registered import FIXED, onnx_ir_entries, third_party_entries
 from onnx_align_pass.passes.summary import summary_of
+from onnx_align_pass.passes.values import value_text
 from onnx_align_pass.printable import printable
 
 __all__ = ["PassInfo", "PassOption", "entry_of", "find_pass", "list_passes"]

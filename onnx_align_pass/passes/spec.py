@@ -10,8 +10,9 @@ from onnx_align_pass.errors import AlignError
 from onnx_align_pass.passes.entry import PassEntry
 from onnx_align_pass.passes.errors import BrokenPassError, PassOptionError
 from onnx_align_pass.passes.grammar import code_text, read_spec, spec_text
-from onnx_align_pass.passes.options import Kind, Option, read_value, value_text
+from onnx_align_pass.passes.options import Kind, Option
 from onnx_align_pass.passes.registry import entry_of, find_pass
+from onnx_align_pass.passes.values import read_value, value_text
 
 if TYPE_CHECKING:
     import onnx_ir as ir
