@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         DestinationIsSourceError,
         DiskFullError,
         ExternalDataError,
+        LossyLoadError,
         ModelError,
         ModelNotFoundError,
         PlanError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
         SourceChangedError,
         SpanError,
         TensorError,
+        UninitializedTensorError,
         UnsafeDataFileError,
         UsageError,
         VerifyError,
@@ -37,9 +39,14 @@ if TYPE_CHECKING:
     )
     from onnx_align_pass.layout.plan import LayoutPlan
     from onnx_align_pass.layout.render import plan_json, plan_text
+    from onnx_align_pass.load import load
+    from onnx_align_pass.passes.tag_external import TagExternalDataPass
+    from onnx_align_pass.passes.tags import decision_of, tag_tensor
+    from onnx_align_pass.pipeline import WriteAlignedPass, align_pipeline
     from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
     from onnx_align_pass.progress import Progress
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
+    from onnx_align_pass.save import save, save_shared
     from onnx_align_pass.tensors import TensorFacts
     from onnx_align_pass.transfer.recover import Leftover, recover_folder
 
@@ -54,6 +61,7 @@ _HOME = {
         "DestinationIsSourceError",
         "DiskFullError",
         "ExternalDataError",
+        "LossyLoadError",
         "ModelError",
         "ModelNotFoundError",
         "PlanError",
@@ -63,6 +71,7 @@ _HOME = {
         "SourceChangedError",
         "SpanError",
         "TensorError",
+        "UninitializedTensorError",
         "UnsafeDataFileError",
         "UsageError",
         "VerifyError",
@@ -70,9 +79,14 @@ _HOME = {
     ),
     "layout.plan": ("LayoutPlan",),
     "layout.render": ("plan_json", "plan_text"),
+    "load": ("load",),
+    "passes.tag_external": ("TagExternalDataPass",),
+    "passes.tags": ("decision_of", "tag_tensor"),
+    "pipeline": ("WriteAlignedPass", "align_pipeline"),
     "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
     "progress": ("Progress",),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
+    "save": ("save", "save_shared"),
     "tensors": ("TensorFacts",),
     "transfer.recover": ("Leftover", "recover_folder"),
 }
@@ -92,6 +106,7 @@ __all__ = [
     "LayoutPlan",
     "LayoutPolicy",
     "Leftover",
+    "LossyLoadError",
     "ModelAlignment",
     "ModelError",
     "ModelNotFoundError",
@@ -104,19 +119,28 @@ __all__ = [
     "SpanError",
     "StorageDecision",
     "StoragePolicy",
+    "TagExternalDataPass",
     "TensorError",
     "TensorFacts",
+    "UninitializedTensorError",
     "UnsafeDataFileError",
     "UsageError",
     "VerifyError",
+    "WriteAlignedPass",
     "WriteError",
     "__version__",
     "align_external_data_streaming",
     "align_file",
+    "align_pipeline",
+    "decision_of",
+    "load",
     "plan_file",
     "plan_json",
     "plan_text",
     "recover_folder",
+    "save",
+    "save_shared",
+    "tag_tensor",
 ]
 
 

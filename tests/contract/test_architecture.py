@@ -19,7 +19,7 @@ GROUND_FLOOR = {
         *("report", "spans", "tensors", "units"),
     )
 }
-ONNX_OUTSIDE_MODEL = ("prepare", "write", "references", "bench", "hooks")
+ONNX_OUTSIDE_MODEL = ("prepare", "prepare_ir", "load", "references", "bench", "hooks")
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 ABOVE_PASSES = tuple(
     f"onnx_align_pass.{name}" for name in ("align", "save", "load", "pipeline", "bench", "hooks")
