@@ -10,14 +10,14 @@ from onnx_align_pass.errors import AlignError
 from onnx_align_pass.passes.entry import PassEntry
 from onnx_align_pass.passes.errors import BrokenPassError, PassOptionError
 from onnx_align_pass.passes.grammar import code_text, read_spec, spec_text
+from onnx_align_pass.passes.lookup import entry_of, find_pass
 from onnx_align_pass.passes.options import Kind, Option
-from onnx_align_pass.passes.registry import entry_of, find_pass
 from onnx_align_pass.passes.values import read_value, value_text
 
 if TYPE_CHECKING:
     import onnx_ir as ir
 
-__all__ = ["parse_pass", "pass_text"]
+__all__ = ["describe_pass", "parse_pass", "pass_text"]
 
 _ABSENT: Final = object()
 
@@ -109,6 +109,17 @@ def pass_text(pass_: ir.passes.PassBase) -> str:
     """
     entry = entry_of(pass_)
     return spec_text(entry.name, _said(entry, pass_))
+
+
+def describe_pass(pass_: ir.passes.PassBase) -> str:
+    """Say a pass as `pass_text` does, or by its class's name where it has no text; for `__str__`.
+
+    Raises nothing: onnx-ir prints passes while it reports what went wrong in one.
+    """
+    try:
+        return pass_text(pass_)
+    except AlignError:
+        return type(pass_).__name__
 
 
 def _said(entry: PassEntry, pass_: object) -> Iterator[tuple[str, str]]:

@@ -49,6 +49,11 @@ class FrobnicatePass(ir.passes.InPlacePass):
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         return ir.passes.PassResult(model, False)
 
+    def __str__(self) -> str:
+        from onnx_align_pass.passes.registry import describe_pass
+
+        return describe_pass(self)
+
 
 class NeedsCodePass(FrobnicatePass):
     def __init__(self, accept: Callable[[ir.Node], bool]) -> None:

@@ -9,7 +9,7 @@ from onnx_ir.passes import common
 
 from onnx_align_pass import PolicyError, UsageError
 from onnx_align_pass.passes.errors import PassOptionError, PassTextError, UnknownPassError
-from onnx_align_pass.passes.spec import parse_pass
+from onnx_align_pass.passes.registry import parse_pass
 
 from .conftest import Install
 from .distribution import PASSES

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from onnx_align_pass.passes.spec import parse_pass, pass_text
+from onnx_align_pass.passes.registry import parse_pass, pass_text
 
 from .conftest import Install
 from .distribution import PASSES
@@ -60,3 +60,10 @@ def test_values_have_the_types_that_are_annotated(install: Install) -> None:
 def test_what_a_pass_does_not_keep_is_not_made_up(install: Install) -> None:
     install("frob-tools", {"refuses": "frob_passes:RefusesPass"}, {"frob_passes": PASSES})
     assert pass_text(parse_pass("refuses")) == "refuses{size=<unknown>}"
+
+
+def test_a_pass_may_print_itself_as_its_text(install: Install) -> None:
+    places = {"frobnicate": "frob_passes:FrobnicatePass", "refuses": "frob_passes:RefusesPass"}
+    install("frob-tools", places, {"frob_passes": PASSES})
+    assert str(parse_pass("frobnicate{plain=9}")) == "frobnicate{plain=9}"
+    assert str(parse_pass("refuses")) == "refuses{size=<unknown>}"
