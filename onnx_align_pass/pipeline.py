@@ -15,6 +15,7 @@ from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import AlignError, UsageError
 from onnx_align_pass.passes.collect import facts_of_tensor, tensors_of
 from onnx_align_pass.passes.decide import decide
+from onnx_align_pass.passes.registry import describe_pass, parse_pass
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
@@ -98,6 +99,9 @@ class WriteAlignedPass(ir.passes.PassBase):
         done = save_model(model, self._destination(), options, ways)
         self._reports[:] = [AlignReport((done.alignment,))]
         return ir.passes.PassResult(model, modified=done.rebound > 0)
+
+    def __str__(self) -> str:
+        return describe_pass(self)
 
     def _destination(self) -> Destination:
         path = Path.cwd() / self.path
@@ -187,8 +191,4 @@ def built(one: ir.passes.PassBase | str) -> ir.passes.PassBase:
     Raises:
         UsageError: The text names no pass, or a value is none that an option can have.
     """
-    if isinstance(one, str):
-        from onnx_align_pass.passes.registry import parse_pass
-
-        return parse_pass(one)
-    return one
+    return parse_pass(one) if isinstance(one, str) else one
