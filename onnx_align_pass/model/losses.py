@@ -59,7 +59,8 @@ def _lost(before: Any, after: Any, place: str) -> Iterator[tuple[str, str]]:
         other = getattr(after, field.name)
         if field.is_repeated:
             if field.message_type is not None:
-                yield from _lost_messages(field.name, value, other, where)
+                counted = _of_use(before, value) if field.name == "value_info" else value
+                yield from _lost_messages(field.name, counted, other, where)
             elif list(value) != list(other) and not _is_trailing_blank(value, other):
                 yield field.name, place
         elif field.message_type is not None:
@@ -94,6 +95,16 @@ def _lost_messages(
             yield name, f"{place}[{index}]"
         else:
             yield from _lost(one, kept[key], f"{place}[{index}]")
+
+
+def _of_use(graph: Any, infos: Sequence[Any]) -> list[Any]:
+    """The `value_info` that says anything: about what a node makes, and no input or output.
+
+    Optimizers leave others behind; what is said of inputs and outputs stands with them.
+    """
+    made = {name for node in graph.node for name in node.output}
+    said = {getattr(one, "name", one) for one in (*graph.input, *graph.output)}
+    return [one for one in infos if one.name in made and one.name not in said]
 
 
 def _is_trailing_blank(before: Sequence[Any], after: Sequence[Any]) -> bool:

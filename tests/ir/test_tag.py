@@ -11,6 +11,7 @@ import onnxscript.optimizer
 import pytest
 from onnx_ir.passes import common
 from onnxscript.rewriter import RewritePass
+from onnxscript.rewriter.rules.common import cast_cast_rule
 from onnxscript.version_converter import ConvertVersionPass
 
 from onnx_align_pass import (
@@ -138,7 +139,7 @@ def test_a_wish_proves_itself_at_birth() -> None:
     value = model_of().graph.initializers["w"]
     with pytest.raises(PolicyError, match="alignment cannot be 3"):
         tag_tensor(value, alignment=3)
-    with pytest.raises(PolicyError, match="data file name cannot be '../x'"):
+    with pytest.raises(PolicyError, match="data file name cannot be"):
         tag_tensor(value, group="../x")
     with pytest.raises(UsageError, match="str cannot be tagged"):
         tag_tensor("w", external=True)  # type: ignore[arg-type]
@@ -201,7 +202,7 @@ KEEPS_ALL: list[Callable[[], ir.passes.PassBase]] = [
     common.ShapeInferencePass,
     common.TopologicalSortPass,
     partial(ConvertVersionPass, target_version=21),
-    partial(RewritePass, [onnxscript.rewriter.rules.common.cast_cast_rule]),
+    partial(RewritePass, [cast_cast_rule]),
 ]
 LOSES: dict[str, tuple[Callable[[ir.Model], object], set[str]]] = {
     "lifted constants are new initializers": (
