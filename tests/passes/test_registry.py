@@ -166,6 +166,17 @@ def test_another_distributions_pass_can_be_used_and_is_listed(install: Install) 
     assert vars(parse_pass("gentle{times=3}"))["ratio"] == 0.75
 
 
+def test_the_policy_of_somebody_else_counts_as_its_fields_too(install: Install) -> None:
+    install("frob-tools", {"policy": "frob_passes:PolicyPass"}, {"frob_passes": PASSES})
+    info = listed()["policy"]
+    assert [one.text for one in info.options] == ["limit=3", "names=a", "others=b"]
+    assert info.summary == "Policy."
+    made = parse_pass("policy{names=x,y}")
+    assert pass_text(made) == "policy{names=x,y}"
+    assert pass_text(parse_pass("policy{limit=1 others=()}")) == "policy{limit=1 others=()}"
+    assert parse_pass(pass_text(made)) == made != parse_pass("policy")
+
+
 def test_what_a_function_made_has_no_name_since_others_may_make_the_same(install: Install) -> None:
     install("frob-tools", {"gentle": "frob_passes:gentle"}, {"frob_passes": PASSES})
     made = parse_pass("gentle")
@@ -181,6 +192,7 @@ BROKEN = {
     "number": ("frob_passes:number", "frob_passes:number is not a pass"),
     "path": ("pathlib:Path", "pathlib:Path is not a pass"),
     "needs-code": ("frob_passes:NeedsCodePass", "needs accept, which no text can say"),
+    "twice": ("frob_passes:twice", "its options cannot be told: 2 are called limit"),
     "builtin": ("builtins:dict.fromkeys", "needs iterable, which no text can say"),
 }
 
