@@ -70,8 +70,11 @@ def test_a_pass_may_print_itself_as_its_text(install: Install) -> None:
     assert str(parse_pass("refuses")) == "refuses{size=<unknown>}"
 
 
-def test_a_callable_is_shown_if_it_is_not_the_default(install: Install) -> None:
+@pytest.mark.parametrize(("code", "name"), [(print, "print"), (lambda _: False, "lambda")])
+def test_a_callable_is_shown_if_it_is_not_the_default(
+    code: Any, name: str, install: Install
+) -> None:
     install("frob-tools", {"frobnicate": "frob_passes:FrobnicatePass"}, {"frob_passes": PASSES})
     made: Any = parse_pass("frobnicate{plain=9}")
-    made.accept = print
-    assert pass_text(made) == "frobnicate{plain=9 accept=<print>}"
+    made.accept = code
+    assert pass_text(made) == f"frobnicate{{plain=9 accept=<{name}>}}"
