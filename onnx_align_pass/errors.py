@@ -21,6 +21,7 @@ __all__ = [
     "LossyLoadError",
     "ModelError",
     "ModelNotFoundError",
+    "PassFailedError",
     "PlanError",
     "PolicyError",
     "ShortSourceError",
@@ -166,6 +167,12 @@ class LossyLoadError(ModelError):
     usual_hint = (
         "Repack it from file to file (`align_file`), which loses nothing, or pass allow_loss=True."
     )
+
+
+class PassFailedError(ModelError):
+    """A pass that was to run before the model is written failed."""
+
+    usual_hint = "Leave the pass out, or mend what it stumbles over; nothing was written."
 
 
 class ExternalDataError(ModelError):

@@ -22,7 +22,7 @@ from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
 from onnx_align_pass.model.sources import facts_of
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.passes.bind import stand_in, stood_in
-from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
+from onnx_align_pass.passes.collect import Held, facts_of_tensor, is_model_name, tensors_of
 from onnx_align_pass.passes.sources import TensorBytes, span_of
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
@@ -89,6 +89,7 @@ def prepare_model(
     layout: LayoutPolicy,
     *,
     destination: Path,
+    keep_homes: bool = False,
     keeps: Callable[[Collected], str | None] = _keeps_none,
     ahead: Ahead | None = None,
 ) -> Prepared:
@@ -100,6 +101,7 @@ def prepare_model(
         files: The files of its external tensors.
         layout: How they will lie.
         destination: The model file to be.
+        keep_homes: Each tensor stays in the data file it is in now, by name.
         keeps: Gives the location at which an external tensor goes on being referenced, relative to
             the destination's folder; None where it does not.
         ahead: Makes tensors that are not in files ahead of their writing.
@@ -114,7 +116,7 @@ def prepare_model(
     kept: dict[str, str] = {}
     stand_ins: list[tuple[Held, ir.ExternalTensor]] = []
     by_place: dict[str, TensorRequest] = {}
-    sources = _Sources(files, ahead)
+    sources = _Sources(files, destination.parent, ahead)
     for one in collected:
         place = one.facts.slot.place
         location = keeps(one)
@@ -128,7 +130,20 @@ def prepare_model(
     with stood_in(stand_ins):
         skeleton.proto = _serialized(model, destination)
     decisions = {one.facts.slot.place: one.decision for one in collected}
-    return _planned(skeleton, by_place, kept, decisions, files, layout)
+    placed, returned, requests = _found_again(skeleton, by_place, kept, decisions)
+    plan = make_plan(
+        requests, layout, model_name=destination.name, keep_homes=keep_homes, notes=files.notes
+    )
+    check_plan(plan, layout)
+    return Prepared(
+        skeleton,
+        tuple(placed),
+        tuple(returned),
+        tuple(requests),
+        plan,
+        read=sources.read,
+        kept=frozenset(kept.values()),
+    )
 
 
 def _leaves(one: Collected) -> bool:
@@ -142,13 +157,20 @@ def _leaves(one: Collected) -> bool:
 
 
 class _Sources:
-    """Where tensors' bytes are; the very same source for the very same tensor, which ties them."""
+    """Where tensors' bytes are; the very same source for the same bytes, which ties tensors."""
 
-    def __init__(self, files: SourceFiles, ahead: Ahead | None) -> None:
+    def __init__(self, files: SourceFiles, folder: Path, ahead: Ahead | None) -> None:
         self._files = files
+        self._folder = folder
         self._ahead = ahead
         self._paths: dict[Path, Path] = {}
+        self._spans: dict[FileSpan, FileSpan] = {}
         self._of: dict[int, Source] = {}
+
+    @property
+    def read(self) -> frozenset[Path]:
+        """Files that the tensors are read from."""
+        return frozenset(self._paths)
 
     def span(self, one: Collected) -> FileSpan:
         tensor = one.held.tensor
@@ -156,7 +178,7 @@ class _Sources:
         span = span_of(one.facts, tensor)
         span = span._replace(path=self._paths.setdefault(span.path, span.path))
         self._files.check(span, one.facts.slot.name)
-        return span
+        return self._spans.setdefault(span, span)
 
     def request(self, one: Collected) -> TensorRequest:
         tensor = one.held.tensor
@@ -167,8 +189,14 @@ class _Sources:
         if source is None:
             source = self._source(one, tensor)
             self._of[id(tensor)] = source
-        home = str(source.path) if isinstance(source, FileSpan) else None
+        home = self._home(source.path) if isinstance(source, FileSpan) else None
         return TensorRequest(one.facts, source, one.decision, "in memory", home)
+
+    def _home(self, path: Path) -> str | None:
+        """The name that a data file of the destination's folder has there."""
+        if is_model_name(path.name) or not path.is_relative_to(self._folder):
+            return None
+        return path.relative_to(self._folder).as_posix()
 
     def _source(self, one: Collected, tensor: ir.TensorProtocol) -> Source:
         if isinstance(tensor, ir.ExternalTensor):
@@ -192,15 +220,19 @@ def _serialized(model: ir.Model, destination: Path) -> onnx.ModelProto:
         ) from error
 
 
-def _planned(
+def _found_again(
     skeleton: Skeleton,
     by_place: dict[str, TensorRequest],
     kept: dict[str, str],
     decisions: dict[str, StorageDecision],
-    files: SourceFiles,
-    layout: LayoutPolicy,
-) -> Prepared:
-    """Find the stand-ins in the proto again, by their places, and plan for what they stand for."""
+) -> tuple[
+    list[onnx.TensorProto], list[tuple[TensorRequest, onnx.TensorProto]], list[TensorRequest]
+]:
+    """Find the stand-ins in the proto again, by their places.
+
+    Returns:
+        Tensors that will be external; those that will be inline, with their bytes; all requests.
+    """
     placed: list[onnx.TensorProto] = []
     returned: list[tuple[TensorRequest, onnx.TensorProto]] = []
     requests: list[TensorRequest] = []
@@ -218,13 +250,4 @@ def _planned(
         requests.append(request)
     if by_place:
         raise PlanError("a tensor was not serialised", tensor=next(iter(by_place)))
-    plan = make_plan(requests, layout, model_name=skeleton.path.name, notes=files.notes)
-    check_plan(plan, layout)
-    return Prepared(
-        skeleton,
-        tuple(placed),
-        tuple(returned),
-        tuple(requests),
-        plan,
-        kept=frozenset(kept.values()),
-    )
+    return placed, returned, requests
