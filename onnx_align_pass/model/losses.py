@@ -24,6 +24,8 @@ _KEYS: Final = {
     "attribute_proto": ("name",),
 }
 """Repeated messages that are told by name, not by position."""
+_MEANS_EMPTY: Final = frozenset({"shape", "graph", "g", "t"})
+"""Messages that say something even when they are empty: rank 0 is not an unknown rank."""
 _REDUNDANT: Final = frozenset({"type"})
 """Of an attribute; derived from the field that is set."""
 
@@ -62,7 +64,8 @@ def _lost(before: Any, after: Any, place: str) -> Iterator[tuple[str, str]]:
                 yield field.name, place
         elif field.message_type is not None:
             if not after.HasField(field.name):
-                yield field.name, place
+                if value.ByteSize() or field.name in _MEANS_EMPTY:
+                    yield field.name, place
             else:
                 yield from _lost(value, other, where)
         elif value != other and not _means_nothing(before, field):
