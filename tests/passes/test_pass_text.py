@@ -209,3 +209,10 @@ def test_who_is_told_of_the_progress_is_not_written() -> None:
     made = WriteAlignedPass("a.onnx", layout=LayoutPolicy(alignment=64), progress=told)
     assert pass_text(made) == "write-aligned{path=a.onnx alignment=64}"
     assert parse_pass(pass_text(made)) == made
+
+
+@pytest.mark.parametrize(
+    "text", ["tag-external-data{inline=a}", "write-aligned{path=b.onnx alignment=64}"]
+)
+def test_our_passes_print_as_their_text(text: str) -> None:
+    assert str(parse_pass(text)) == text
