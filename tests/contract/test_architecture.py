@@ -22,7 +22,7 @@ GROUND_FLOOR = {
 ONNX_OUTSIDE_MODEL = ("prepare", "prepare_ir", "load", "references", "bench", "hooks")
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 ABOVE_PASSES = tuple(
-    f"onnx_align_pass.{name}" for name in ("align", "save", "load", "pipeline", "bench", "hooks")
+    f"onnx_align_pass.{name}" for name in ("align", "save", "save_run", "load", "pipeline", "hooks")
 )
 """What stands on the room of passes; a pass of these is named, and loaded when it is used."""
 OPTIONAL = ("onnx_align_pass.bench", "onnx_align_pass.hooks")
