@@ -15,10 +15,10 @@ from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import AlignError, UsageError
 from onnx_align_pass.passes.collect import facts_of_tensor, tensors_of
 from onnx_align_pass.passes.decide import decide
-from onnx_align_pass.passes.registry import describe_pass, parse_pass
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.registry.spec import describe_pass, parse_pass
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
 from onnx_align_pass.save_run import Ways, save_model

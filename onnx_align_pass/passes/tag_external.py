@@ -9,9 +9,9 @@ import onnx_ir as ir
 
 from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
 from onnx_align_pass.passes.decide import decide_again
-from onnx_align_pass.passes.registry import describe_pass
 from onnx_align_pass.passes.tags import record, tag_of
 from onnx_align_pass.policy import StoragePolicy
+from onnx_align_pass.registry.spec import describe_pass
 
 __all__ = ["TagExternalDataPass"]
 

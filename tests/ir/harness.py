@@ -8,8 +8,8 @@ import onnx
 import onnx_ir as ir
 
 from onnx_align_pass.passes.collect import tensors_of
-from onnx_align_pass.passes.registry import parse_pass
 from onnx_align_pass.passes.tags import decision_of
+from onnx_align_pass.registry.spec import parse_pass
 
 __all__ = ["FULL", "check", "model_of", "names", "tags"]
 

@@ -14,16 +14,11 @@ from onnx_ir.passes import common
 from onnxscript.version_converter import ConvertVersionPass
 
 from onnx_align_pass import LayoutPolicy, StoragePolicy
-from onnx_align_pass.passes.errors import PassOptionError, UnknownPassError
-from onnx_align_pass.passes.registry import (
-    PassOption,
-    describe_pass,
-    list_passes,
-    parse_pass,
-    pass_text,
-)
+from onnx_align_pass.errors import PassOptionError, UnknownPassError
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
 from onnx_align_pass.pipeline import WriteAlignedPass
+from onnx_align_pass.registry.listing import PassOption, list_passes
+from onnx_align_pass.registry.spec import describe_pass, parse_pass, pass_text
 
 from .words import TEXTS, in_quotes
 

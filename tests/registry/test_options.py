@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from onnx_align_pass.passes.registry import parse_pass, pass_text
+from onnx_align_pass.registry.spec import parse_pass, pass_text
 
 from .conftest import Install
 from .distribution import PASSES

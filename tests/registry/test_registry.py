@@ -13,10 +13,11 @@ import pytest
 from onnx_ir.passes import common
 
 from onnx_align_pass import LayoutPolicy, StoragePolicy, UsageError
-from onnx_align_pass.passes.errors import BrokenPassError, UnknownPassError
-from onnx_align_pass.passes.lookup import find_pass
-from onnx_align_pass.passes.registered import onnx_ir_entries
-from onnx_align_pass.passes.registry import PassInfo, list_passes, parse_pass, pass_text
+from onnx_align_pass.errors import BrokenPassError, UnknownPassError
+from onnx_align_pass.registry.listing import PassInfo, list_passes
+from onnx_align_pass.registry.lookup import find_pass
+from onnx_align_pass.registry.registered import onnx_ir_entries
+from onnx_align_pass.registry.spec import parse_pass, pass_text
 
 from .conftest import Install
 from .distribution import PASSES
@@ -272,7 +273,7 @@ def test_asking_for_one_pass_imports_no_other(install: Install) -> None:
     code = (
         "import json, sys\n"
         f"sys.path[:0] = {[entry for entry in sys.path if entry]!r}\n"
-        "from onnx_align_pass.passes.registry import parse_pass, pass_text\n"
+        "from onnx_align_pass.registry.spec import parse_pass, pass_text\n"
         "print(pass_text(parse_pass('checker')), pass_text(parse_pass('tag-external-data')))\n"
         "print(json.dumps(sorted(sys.modules)))\n"
     )

@@ -51,7 +51,7 @@ class FrobnicatePass(ir.passes.InPlacePass):
         return ir.passes.PassResult(model, False)
 
     def __str__(self) -> str:
-        from onnx_align_pass.passes.registry import describe_pass
+        from onnx_align_pass.registry.spec import describe_pass
 
         return describe_pass(self)
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from onnx_ir.passes import common
 
 from onnx_align_pass import PolicyError, UsageError
-from onnx_align_pass.passes.errors import PassOptionError, PassTextError, UnknownPassError
-from onnx_align_pass.passes.registry import parse_pass
+from onnx_align_pass.errors import PassOptionError, PassTextError, UnknownPassError
+from onnx_align_pass.registry.spec import parse_pass
 
 from .conftest import Install
 from .distribution import PASSES

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
-from onnx_align_pass.passes.options import REQUIRED, Holder, Kind, Option
+from onnx_align_pass.registry.options import REQUIRED, Holder, Kind, Option
 
 __all__ = ["options_of"]
 
