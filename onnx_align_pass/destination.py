@@ -137,7 +137,9 @@ class Destination:
             path = self.folder / name
             if not _exists(path):
                 continue
-            self._check_existing(path, name in claimed, prepared)
+            # What the model in memory lies in is its own, whoever else points at it or not.
+            own = name in claimed or (self.source_is_held and name in prepared.homes)
+            self._check_existing(path, own, prepared)
             notes += self._check_sharing(path, references)
         superseded = {
             name: FileState.of(self.folder / name)

@@ -14,6 +14,7 @@ from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.losses import losses
 from onnx_align_pass.model.park import Parked, park
 from onnx_align_pass.model.skeleton import read_skeleton
+from onnx_align_pass.origin import Origin
 from onnx_align_pass.passes.bind import words_of
 from onnx_align_pass.passes.collect import Held, tensors_of
 from onnx_align_pass.prepare import open_sources
@@ -49,6 +50,7 @@ def load(path: str | os.PathLike[str], *, allow_loss: bool = False) -> ir.Model:
     if not os.fspath(path):
         raise UsageError("path is empty", needed="the path of a model")
     file = Path.cwd() / path
+    origin = Origin.of(file)
     with collector_paused(), open_sources(file) as files:
         skeleton = read_skeleton(file)
         parked = park(skeleton)
@@ -61,7 +63,7 @@ def load(path: str | os.PathLike[str], *, allow_loss: bool = False) -> ir.Model:
         for held in list(tensors_of(model)):
             mine = parked.get(_location(held))
             if mine is not None:
-                held.holder.put(_stored(held, mine, file, files))
+                held.holder.put(_stored(held, mine, origin, files))
     return model
 
 
@@ -97,14 +99,14 @@ def _root_cause(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _stored(held: Held, parked: Parked, file: Path, files: SourceFiles) -> ir.TensorProtocol:
+def _stored(held: Held, parked: Parked, origin: Origin, files: SourceFiles) -> ir.TensorProtocol:
     """The tensor that stands for a parked one."""
     tensor, source, shape = held.tensor, parked.source, ir.Shape(parked.facts.shape)
     assert tensor is not None, "it was found by its location"
     if isinstance(source, FileSpan):
         return StoredTensor(
             source,
-            model=file,
+            origin=origin,
             identity=files.identity(source.path, tensor=parked.facts.slot.name),
             dtype=tensor.dtype,
             shape=shape,
@@ -113,7 +115,7 @@ def _stored(held: Held, parked: Parked, file: Path, files: SourceFiles) -> ir.Te
         )
     assert isinstance(source, DecodedTensor), "all that is parked lies in files"
     return ir.LazyTensor(
-        NumbersInFile(source, files.identity(file), tensor.dtype, shape),
+        NumbersInFile(source, files.identity(origin.model), tensor.dtype, shape),
         dtype=tensor.dtype,
         shape=shape,
         name=tensor.name,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,13 +10,14 @@ from pathlib import Path
 
 import onnx
 
-from onnx_align_pass.errors import ExternalDataError, ModelNotFoundError
+from onnx_align_pass.errors import ExternalDataError
 from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.layout.planner import make_plan
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import DROPPED, facts_of, locate
 from onnx_align_pass.model.walk import walk
+from onnx_align_pass.origin import Origin
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorRequest
@@ -44,6 +43,8 @@ class Prepared:
     """Files that tensors are read from, where the model's own entries do not name them."""
     kept: frozenset[str] = frozenset()
     """Data files that the result points at besides those of the plan, relative to its folder."""
+    kept_tensors: int = 0
+    """How many tensors lie there."""
 
     @property
     def homes(self) -> frozenset[str]:
@@ -58,21 +59,7 @@ def open_sources(source: Path) -> Iterator[SourceFiles]:
     Raises:
         ModelNotFoundError: There is no such model, or it is not a file.
     """
-    try:
-        found = source.stat()
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise ModelNotFoundError(f"the model cannot be read: {reason}", file=source) from None
-    if not stat.S_ISREG(found.st_mode):
-        raise ModelNotFoundError(
-            "the model is not a regular file",
-            file=source,
-            found=stat.filemode(found.st_mode),
-            hint="Name the .onnx file itself.",
-        )
-    roots = (source.parent, Path(os.path.realpath(source)).parent)
-    with SourceFiles(roots=roots, owner_uid=found.st_uid) as files:
-        files.trust(source)
+    with Origin.of(source).open() as files:
         # Its identity is noted before it is read, so that a change since is found out.
         files.size(source)
         yield files

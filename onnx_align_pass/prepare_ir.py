@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -17,12 +18,13 @@ import onnx_ir as ir
 
 from onnx_align_pass.errors import ModelError, PlanError, TensorError
 from onnx_align_pass.layout.check import check_plan
+from onnx_align_pass.layout.names import default_data_name
 from onnx_align_pass.layout.planner import make_plan
 from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
 from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.passes.bind import stand_in, stood_in
-from onnx_align_pass.passes.collect import Held, facts_of_tensor, is_model_name, tensors_of
+from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
 from onnx_align_pass.passes.sources import TensorBytes, span_of
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
@@ -66,11 +68,11 @@ def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles
     external = [one for one in tensors if isinstance(one, ir.ExternalTensor)]
     numbers = [one.raw for one in tensors if isinstance(one, ir.LazyTensor)]
     lazies = [one for one in numbers if isinstance(one, NumbersInFile)]
-    models = {one.model for one in external if isinstance(one, StoredTensor)}
-    models |= {one.decoded.file for one in lazies}
+    origins = {one.origin for one in external if isinstance(one, StoredTensor)}
+    models = {one.model for one in origins} | {one.decoded.file for one in lazies}
     roots = {Path.cwd() / os.fspath(one.base_dir) for one in external}
-    roots |= {Path(os.path.realpath(model)).parent for model in models}
-    owners = {model.stat().st_uid for model in models if model.exists()}
+    roots |= {root for one in origins for root in one.roots}
+    owners = {one.owner_uid for one in origins}
     owner = owners.pop() if len(owners) == 1 else None
     with SourceFiles(roots=tuple(sorted(roots)), owner_uid=owner) as files:
         for model in models:
@@ -136,6 +138,7 @@ def prepare_model(
         skeleton.proto = _serialized(model, destination)
     decisions = {one.facts.slot.place: one.decision for one in collected}
     placed, returned, requests = _found_again(skeleton, by_place, kept, decisions)
+    layout = _beside(layout, frozenset(kept.values()), destination.name)
     plan = make_plan(
         requests, layout, model_name=destination.name, keep_homes=keep_homes, notes=files.notes
     )
@@ -148,7 +151,19 @@ def prepare_model(
         plan,
         read=sources.read,
         kept=frozenset(kept.values()),
+        kept_tensors=len(kept),
     )
+
+
+def _beside(layout: LayoutPolicy, kept: frozenset[str], model_name: str) -> LayoutPolicy:
+    """Choose a data file name by default that is none of those that stay."""
+    if layout.data_name is not None:
+        return layout
+    number = 1
+    while default_data_name(layout, model_name) in kept:
+        number += 1
+        layout = replace(layout, data_name=f"{{model}}.{number}.data")
+    return layout
 
 
 def _leaves(one: Collected) -> bool:
@@ -206,14 +221,15 @@ class _Sources:
         if source is None:
             source = self._source(one, tensor)
             self._of[id(tensor)] = source
-        home = self._home(source.path) if isinstance(source, FileSpan) else None
+        home = None
+        if isinstance(source, FileSpan) and one.facts.is_external:
+            home = self._home(source.path)
         return TensorRequest(one.facts, source, one.decision, "in memory", home)
 
     def _home(self, path: Path) -> str | None:
         """The name that a data file of the destination's folder has there."""
-        if is_model_name(path.name) or not path.is_relative_to(self._folder):
-            return None
-        return path.relative_to(self._folder).as_posix()
+        inside = path.is_relative_to(self._folder)
+        return path.relative_to(self._folder).as_posix() if inside else None
 
     def _source(self, one: Collected, tensor: ir.TensorProtocol) -> Source:
         if isinstance(tensor, ir.ExternalTensor):
@@ -259,6 +275,7 @@ def _found_again(
         request = by_place.pop(slot.place, None)
         if request is None:
             facts = facts_of(slot, tensor, skeleton.path)
+            _say_once(tensor)
             if facts.nbytes:
                 locate(facts, tensor, skeleton)  # to check that there are as many bytes
             request = TensorRequest(facts, None, decisions[slot.place])
@@ -270,3 +287,12 @@ def _found_again(
     if by_place:
         raise PlanError("a tensor was not serialised", tensor=next(iter(by_place)))
     return placed, returned, requests
+
+
+def _say_once(tensor: onnx.TensorProto) -> None:
+    """Take back that onnx-ir writes the metadata of a tensor from a file twice."""
+    said = {entry.key: entry.value for entry in tensor.metadata_props}
+    if len(said) < len(tensor.metadata_props):
+        del tensor.metadata_props[:]
+        for key, value in said.items():
+            tensor.metadata_props.add(key=key, value=value)

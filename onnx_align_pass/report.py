@@ -37,6 +37,8 @@ class ModelAlignment:
     padding_bytes: int
     model_bytes: int
     """Size of the .onnx file."""
+    referenced_tensors: int = 0
+    """External tensors of data files that were left as they are: those that a variant shares."""
     unchanged: bool = False
     """The model lay as asked already: nothing was written."""
     removed: tuple[str, ...] = ()
@@ -63,6 +65,7 @@ class ModelAlignment:
             ],
             "external_tensors": self.external_tensors,
             "inline_tensors": self.inline_tensors,
+            "referenced_tensors": self.referenced_tensors,
             "tensor_bytes": self.tensor_bytes,
             "padding_bytes": self.padding_bytes,
             "model_bytes": self.model_bytes,

@@ -10,6 +10,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.walk import walk
+from onnx_align_pass.origin import Origin
 from onnx_align_pass.passes.bind import words_of
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.prepare_ir import Collected
@@ -41,6 +42,7 @@ def restored(
         The new tensors by the `id` of the old ones.
     """
     spans = dict(_spans(prepared, path))
+    origin = Origin.of(path)
     moved: dict[int, ir.TensorProtocol] = {}
     inline: dict[str, ir.TensorProtocol] | None = None
     for one in collected:
@@ -49,9 +51,9 @@ def restored(
         is_stale = _backing(tensor) in stale
         span = spans.get(place)
         if span is not None and (is_stale or (everything and _span(tensor) != span)):
-            moved[id(tensor)] = _stored(tensor, one.facts.shape, span, path)
+            moved[id(tensor)] = _stored(tensor, one.facts.shape, span, origin)
         elif span is None and is_stale and id(tensor) not in moved:
-            inline = inline or _inline(path)
+            inline = inline or _inline(origin)
             moved[id(tensor)] = inline[place]
     return moved
 
@@ -93,22 +95,24 @@ def _span(tensor: ir.TensorProtocol) -> FileSpan | None:
 
 
 def _stored(
-    tensor: ir.TensorProtocol, shape: tuple[int, ...], span: FileSpan, model: Path
+    tensor: ir.TensorProtocol, shape: tuple[int, ...], span: FileSpan, origin: Origin
 ) -> StoredTensor:
-    return StoredTensor(
+    stored = StoredTensor(
         span,
-        model=model,
+        origin=origin,
         identity=FileIdentity.of(os.stat(span.path)),
         dtype=tensor.dtype,
         shape=ir.Shape(shape),
         name=tensor.name or "",
         **words_of(tensor),
     )
+    stored.meta.update(getattr(tensor, "meta", {}))
+    return stored
 
 
-def _inline(path: Path) -> dict[str, ir.TensorProtocol]:
+def _inline(origin: Origin) -> dict[str, ir.TensorProtocol]:
     """The tensors that are inline in a model file, by place; large ones stay in it."""
-    skeleton = read_skeleton(path)
+    skeleton = read_skeleton(origin.model)
     found: dict[str, ir.TensorProtocol] = {}
     for slot, proto in walk(skeleton.proto):
         cut = skeleton.cut_of(proto)
@@ -116,5 +120,5 @@ def _inline(path: Path) -> dict[str, ir.TensorProtocol]:
         if cut is None:
             found[slot.place] = tensor
         elif cut.payload is not None:
-            found[slot.place] = _stored(tensor, tuple(proto.dims), cut.payload, path)
+            found[slot.place] = _stored(tensor, tuple(proto.dims), cut.payload, origin)
     return found

@@ -107,6 +107,7 @@ class Run:
             data_files=tuple(DataFile(file.name, file.size) for file in plan.files),
             external_tensors=len(plan.placements),
             inline_tensors=len(plan.inline),
+            referenced_tensors=prepared.kept_tensors,
             tensor_bytes=plan.tensor_bytes,
             padding_bytes=plan.padding_bytes,
             model_bytes=written.model_bytes,

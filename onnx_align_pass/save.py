@@ -71,11 +71,12 @@ def save(
         external_data: Name of the data file, relative to the model's folder.
         size_threshold_bytes: See `StoragePolicy`.
         max_shard_size_bytes: See `LayoutPolicy`.
-        callback: Called for each external tensor, in the order of writing, with an
-            `onnx_ir.external_data.CallbackInfo`.
+        callback: Called for each external tensor that is written, in the order of writing, with
+            an `onnx_ir.external_data.CallbackInfo`.
         max_workers: Threads that make tensors which are not in files while others are written.
             None or 1: none, and memory is the largest single tensor.
-        max_in_flight_bytes: Most bytes of tensors that are made ahead.
+        max_in_flight_bytes: Most bytes of tensors that are made ahead; what the threads allocate
+            for making them comes on top.
         alignment: See `LayoutPolicy`; None packs densely.
         align_threshold: See `LayoutPolicy`.
         storage: Which tensors are external data; None: as `TagExternalDataPass` tagged them, and

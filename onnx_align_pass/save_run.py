@@ -26,7 +26,8 @@ from onnx_align_pass.report import ModelAlignment
 from onnx_align_pass.restore import invalidate_plain, restored
 from onnx_align_pass.run import Options, begin
 from onnx_align_pass.transfer.ahead import Ahead
-from onnx_align_pass.write import holds
+from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.write import holds, is_published
 
 __all__ = ["Saved", "Ways", "save_model"]
 
@@ -84,11 +85,30 @@ def save_model(model: ir.Model, destination: Destination, options: Options, ways
         if holds(prepared, destination, files, run.ladder.buffer):
             alignment = run.leave(prepared, path.stat().st_size)
         else:
-            alignment = run.publish(prepared, files)
-        stale = files.changed()
+            try:
+                alignment = run.publish(prepared, files)
+            except BaseException:
+                # The last sync may fail when all is in place.
+                if files.changed() and is_published(prepared, path):
+                    _follow(model, collected, prepared, path, files, ways)
+                invalidate_plain(collected, files.changed())
+                raise
+        return Saved(alignment, _follow(model, collected, prepared, path, files, ways))
+
+
+def _follow(
+    model: ir.Model,
+    collected: Sequence[Collected],
+    prepared: Prepared,
+    path: Path,
+    files: SourceFiles,
+    ways: Ways,
+) -> int:
+    """Point tensors of the model at the files that were published."""
+    stale = files.changed()
     moved = restored(collected, prepared, path, stale, everything=ways.rebind)
     invalidate_plain(collected, stale)
-    return Saved(alignment, rebind(model, moved) if moved else 0)
+    return rebind(model, moved) if moved else 0
 
 
 def _nowhere(one: Collected) -> None:

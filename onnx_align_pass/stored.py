@@ -21,7 +21,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.errors import SourceChangedError
 from onnx_align_pass.model.decode import DecodedTensor, raw_tensor
-from onnx_align_pass.prepare import open_sources
+from onnx_align_pass.origin import Origin
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import FileIdentity, SourceFiles
 from onnx_align_pass.transfer.positional import read_full
@@ -36,7 +36,7 @@ class StoredTensor(ir.ExternalTensor):
 
     Args:
         span: Its bytes.
-        model: The model file that names them; absolute.
+        origin: The model file that names them; absolute.
         identity: What the span's file must still be when it is read.
         dtype: Element type.
         shape: Dimensions.
@@ -45,13 +45,13 @@ class StoredTensor(ir.ExternalTensor):
         metadata_props: Kept when it is saved.
     """
 
-    __slots__ = ("identity", "model", "span")
+    __slots__ = ("identity", "origin", "span")
 
     def __init__(
         self,
         span: FileSpan,
         *,
-        model: Path,
+        origin: Origin,
         identity: FileIdentity,
         dtype: ir.DataType,
         shape: ir.Shape,
@@ -60,7 +60,7 @@ class StoredTensor(ir.ExternalTensor):
         metadata_props: dict[str, str] | None = None,
     ) -> None:
         super().__init__(
-            span.path.relative_to(model.parent).as_posix(),
+            span.path.relative_to(origin.model.parent).as_posix(),
             span.offset,
             span.length,
             dtype,
@@ -68,11 +68,30 @@ class StoredTensor(ir.ExternalTensor):
             name=name,
             doc_string=doc_string,
             metadata_props=metadata_props,
-            base_dir=str(model.parent),
+            base_dir=str(origin.model.parent),
         )
         self.span = span
-        self.model = model
-        self.identity = identity
+        self.origin = origin
+        self.identity: FileIdentity | None = identity
+
+    @property
+    def base_dir(self) -> str | os.PathLike[str]:
+        """Folder of the model; set, the tensor is read from the file of its name in that folder."""
+        return self._base_dir
+
+    @base_dir.setter
+    def base_dir(self, value: str | os.PathLike[str]) -> None:
+        folder = Path.cwd() / value
+        self.release()
+        self._base_dir = value
+        self.span = self.span._replace(path=folder / self.location)
+        self.origin = Origin(folder / self.origin.model.name, (folder,), self.origin.owner_uid)
+        self.identity = None
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether the bytes are inside the model file itself."""
+        return self.span.path == self.origin.model
 
     def numpy(self) -> npt.NDArray[Any]:
         """Map the bytes as an array, read-only; they take no memory until they are touched.
@@ -121,14 +140,15 @@ class StoredTensor(ir.ExternalTensor):
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        with open_sources(self.model) as files:
+        with self.origin.open() as files:
             self.expect_in(files)
             files.check(self.span, self.name or "")
             yield files.fd(self.span.path, tensor=self.name)
 
     def expect_in(self, files: SourceFiles) -> None:
         """Let these sources read the tensor's file only as it was when the tensor was made."""
-        files.expect(self.span.path, self.identity)
+        if self.identity is not None:
+            files.expect(self.span.path, self.identity)
 
     def _mapped(self) -> npt.NDArray[Any]:
         shape = self.shape.numpy()

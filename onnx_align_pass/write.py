@@ -27,7 +27,7 @@ from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import is_staging_name
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
-__all__ = ["Written", "explained", "holds", "write"]
+__all__ = ["Written", "explained", "holds", "is_published", "write"]
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -120,6 +120,24 @@ def holds(
                 compare_pieces(path, pieces, files, buffer)
     except (VerifyError, OSError):
         return False
+    return True
+
+
+def is_published(prepared: Prepared, model: Path) -> bool:
+    """Whether the model file is the one that was meant: the data files are in place before it is.
+
+    Weights that are inline in it are taken on trust.
+    """
+    _bind(prepared)
+    parts = emit(prepared.skeleton)
+    if _plain_size(model) != size_of(parts):
+        return False
+    with model.open("rb") as file:
+        for part in parts:
+            if not isinstance(part, bytes):
+                file.seek(part.length, os.SEEK_CUR)
+            elif file.read(len(part)) != part:
+                return False
     return True
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from onnx_align_pass.layout.names import default_data_name, shard_name
+from onnx_align_pass.layout.names import check_names, default_data_name, filled, shard_name
 from onnx_align_pass.layout.plan import LayoutPlan, Placement, PlannedFile
 from onnx_align_pass.policy import LayoutPolicy
 from onnx_align_pass.spans import FileSpan
@@ -50,16 +50,20 @@ def make_plan(
         model_name: File name of the model, from which data files are named.
         keep_homes: Each tensor stays in the data file it is in now, by name.
         notes: Carried into the plan.
+
+    Raises:
+        UsageError: Two data files would have one name.
     """
-    return _Planner(layout, default_data_name(layout, model_name), keep_homes).plan(requests, notes)
+    return _Planner(layout, model_name, keep_homes).plan(requests, notes)
 
 
 class _Planner:
     """Fills data files in order; runs once a tensor, so the loop is kept short."""
 
-    def __init__(self, layout: LayoutPolicy, base: str, keep_homes: bool) -> None:
+    def __init__(self, layout: LayoutPolicy, model_name: str, keep_homes: bool) -> None:
         self._layout = layout
-        self._base = base
+        self._model_name = model_name
+        self._base = default_data_name(layout, model_name)
         self._keep_homes = keep_homes
         self._files: list[_OpenFile] = []
         self._open: dict[str, _OpenFile] = {}
@@ -124,6 +128,7 @@ class _Planner:
         """Give files and placements their names, now that the number of shards is known."""
         shards = {base: file.shard for base, file in self._open.items()}
         names = [shard_name(one.base, one.shard, shards[one.base]) for one in self._files]
+        check_names(names, self._model_name)
         planned = tuple(
             PlannedFile(name, self._size(one)) for name, one in zip(names, self._files, strict=True)
         )
@@ -136,8 +141,10 @@ class _Planner:
 
     def _file(self, request: TensorRequest, nbytes: int, alignment: int) -> _OpenFile:
         """Choose the file that a tensor goes into; a full one gives way to its next shard."""
-        base = request.decision.group
-        if base is None:
+        group = request.decision.group
+        if group is not None:
+            base = filled(group, self._model_name)
+        else:
             home = request.home if self._keep_homes else None
             # onnx refuses a location with two dots in it: such a file gets the default name.
             base = self._base if home is None or ".." in home else home

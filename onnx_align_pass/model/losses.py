@@ -90,6 +90,8 @@ def _lost_messages(
     for index, one in enumerate(before):
         key = tuple(getattr(one, key) for key in keys)
         if times[key] > 1 and index != last[key]:
+            if one == before[last[key]]:
+                continue  # the same twice
             yield f"{name} given twice", f"{place}[{index}]"
         elif key not in kept:
             yield name, f"{place}[{index}]"

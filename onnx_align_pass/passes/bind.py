@@ -66,10 +66,12 @@ def rebind(model: ir.Model, moved: Mapping[int, ir.TensorProtocol]) -> int:
         if new is not None:
             held.holder.put(new)
             count += 1
-    for node in model.graph.all_nodes():
-        for output in node.outputs:
-            # What a fold has left there reads from the same files.
-            new = moved.get(id(output.const_value))
-            if new is not None:
-                output.const_value = new
+    parts: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
+    for part in parts:
+        for node in part.all_nodes():
+            for output in node.outputs:
+                # What a fold has left there reads from the same files.
+                new = moved.get(id(output.const_value))
+                if new is not None:
+                    output.const_value = new
     return count

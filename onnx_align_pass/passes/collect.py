@@ -7,6 +7,7 @@ here is found again there.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -15,9 +16,10 @@ import onnx_ir as ir
 
 from onnx_align_pass.errors import TensorError, UninitializedTensorError
 from onnx_align_pass.model.schema import ELEMENT_BITS
+from onnx_align_pass.stored import StoredTensor
 from onnx_align_pass.tensors import Slot, SlotKind, TensorFacts, name_of_node
 
-__all__ = ["Held", "Holder", "facts_of_tensor", "is_model_name", "tensors_of"]
+__all__ = ["Held", "Holder", "facts_of_tensor", "tensors_of"]
 
 Tensor: TypeAlias = ir.TensorProtocol
 Attributes: TypeAlias = MutableMapping[str, ir.Attr]
@@ -149,10 +151,12 @@ def facts_of_tensor(held: Held) -> TensorFacts:
     shape = tuple(int(dim) for dim in dims if isinstance(dim, int))
     bits = ELEMENT_BITS.get(tensor.dtype.value, 0)
     nbytes = (math.prod(shape) * bits + 7) // 8
-    external = isinstance(tensor, ir.ExternalTensor) and not is_model_name(str(tensor.location))
+    external = isinstance(tensor, ir.ExternalTensor) and not _lies_in_model(tensor)
     return TensorFacts(held.slot, tensor.dtype.name, shape, nbytes, bits, external)
 
 
-def is_model_name(name: str) -> bool:
-    """Whether a file is a model's, by its name: what lies there counts as inline."""
-    return name.lower().endswith(".onnx")
+def _lies_in_model(tensor: ir.ExternalTensor) -> bool:
+    """Whether a tensor's bytes are inside a model file: for the policy, such a one is inline."""
+    if isinstance(tensor, StoredTensor):
+        return tensor.is_inline
+    return os.fspath(tensor.location).lower().endswith(".onnx")

@@ -19,11 +19,13 @@ def decide_again(held: Held, facts: TensorFacts, storage: StoragePolicy) -> Stor
 
 
 def decide(held: Held, facts: TensorFacts, storage: StoragePolicy) -> StorageDecision:
-    """Take the decision that a tagging pass recorded; ask the policy where there is none."""
-    recorded = tag_of(held.holder.owner).decisions
+    """Take the decision that a tagging pass recorded; ask the policy where there is none.
+
+    Nor does one count that was made for a tensor of another type or shape, which hung here then.
+    """
+    recorded = tag_of(held.holder.owner).decided
     if held.holder.index < len(recorded):
-        decision = recorded[held.holder.index]
-        # The tensor may have been replaced since, by one that cannot be external.
-        if not decision.external or (facts.nbytes and facts.element_bits):
+        dtype, shape, decision = recorded[held.holder.index]
+        if (dtype, shape) == (facts.dtype, facts.shape):
             return decision
     return decide_again(held, facts, storage)

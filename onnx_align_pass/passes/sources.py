@@ -67,8 +67,10 @@ class TensorBytes:
     def _made(self) -> ir.TensorProtocol:
         if not isinstance(self._tensor, ir.LazyTensor):
             return self._tensor
-        # Its function itself: a lazy tensor that caches would hold on to what it made.
-        made = self._tensor.raw()
+        # Its function itself: a lazy tensor that caches would hold on to what it made. What it
+        # holds already is used.
+        held: ir.TensorProtocol | None = getattr(self._tensor, "_tensor", None)
+        made = self._tensor.raw() if held is None else held
         found = (made.dtype.name, tuple(made.shape))
         if found != (self._facts.dtype, self._facts.shape):
             raise TensorError(

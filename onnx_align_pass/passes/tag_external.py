@@ -9,7 +9,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
 from onnx_align_pass.passes.decide import decide_again
-from onnx_align_pass.passes.tags import record, tag_of
+from onnx_align_pass.passes.tags import Decided, record, tag_of
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.registry.spec import describe_pass
 
@@ -45,9 +45,13 @@ class TagExternalDataPass(ir.passes.InPlacePass):
         by_owner = groupby(tensors_of(model), key=lambda held: id(held.holder.owner))
         for _, group in by_owner:
             held = list(group)
-            decisions = tuple(decide_again(one, facts_of_tensor(one), self.storage) for one in held)
-            modified |= record(held[0].holder.owner, decisions)
+            decided = tuple(self._decided(one) for one in held)
+            modified |= record(held[0].holder.owner, decided)
         return ir.passes.PassResult(model, modified)
+
+    def _decided(self, held: Held) -> Decided:
+        facts = facts_of_tensor(held)
+        return Decided(facts.dtype, facts.shape, decide_again(held, facts, self.storage))
 
     def ensures(self, model: ir.Model) -> None:
         """Every tensor has a decision."""
@@ -57,4 +61,4 @@ class TagExternalDataPass(ir.passes.InPlacePass):
 
 
 def _is_tagged(held: Held) -> bool:
-    return held.holder.index < len(tag_of(held.holder.owner).decisions)
+    return held.holder.index < len(tag_of(held.holder.owner).decided)

@@ -7,18 +7,26 @@ They live in `value.meta`, for attribute tensors in `attr.meta`, under one key. 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import onnx_ir as ir
 
 from onnx_align_pass.errors import UsageError
 from onnx_align_pass.policy import StorageDecision
 
-__all__ = ["TAG", "Tag", "decision_of", "record", "tag_of", "tag_tensor"]
+__all__ = ["TAG", "Decided", "Tag", "decision_of", "record", "tag_of", "tag_tensor"]
 
 TAG: Final = "onnx_align_pass.storage"
 """The key in `meta`."""
 _BY_TAG: Final = "asked by a tag"
+
+
+class Decided(NamedTuple):
+    """A decision, and what the tensor was when it was made."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    decision: StorageDecision
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +39,7 @@ class Tag:
     """A user's wish, in bytes."""
     group: str | None = None
     """A user's wish: the data file's name."""
-    decisions: tuple[StorageDecision, ...] = ()
+    decided: tuple[Decided, ...] = ()
     """What was decided, one for each tensor: an attribute may hold several."""
 
     @property
@@ -102,14 +110,14 @@ def decision_of(owner: ir.Value | ir.Attr, index: int = 0) -> StorageDecision | 
         owner: The initializer, or the attribute that holds the tensor.
         index: Which of an attribute's tensors.
     """
-    decisions = tag_of(owner).decisions
-    return decisions[index] if index < len(decisions) else None
+    decided = tag_of(owner).decided
+    return decided[index].decision if index < len(decided) else None
 
 
-def record(owner: ir.Value | ir.Attr, decisions: tuple[StorageDecision, ...]) -> bool:
+def record(owner: ir.Value | ir.Attr, decided: tuple[Decided, ...]) -> bool:
     """Keep what was decided, beside the wishes; return whether that is news."""
     tag = tag_of(owner)
-    if tag.decisions == decisions:
+    if tag.decided == decided:
         return False
-    owner.meta[TAG] = replace(tag, decisions=decisions)
+    owner.meta[TAG] = replace(tag, decided=decided)
     return True

@@ -26,7 +26,9 @@ def with_weights(
 ) -> ir.Model:
     """A model that gives each of its initializers out as it is."""
     if tensors is None:
-        tensors = {name: ir.tensor(weight(name, shape)) for name, shape in SHAPES.items()}
+        tensors = {
+            name: ir.tensor(weight(name, shape), name=name) for name, shape in SHAPES.items()
+        }
     values, nodes = [], []
     for name, tensor in tensors.items():
         value = ir.Value(

@@ -77,8 +77,13 @@ def compare(source: Path, folder: Path, storage: StoragePolicy | None = None) ->
     assert oracle.tensors(by_ir) == oracle.tensors(by_file)
     # Up to what onnx-ir itself adds when it reads and writes a model.
     again = folder / "again.onnx"
-    with_stand_ins = onnx.load(by_file, load_external_data=False)
-    again.write_bytes(ir.to_proto(ir.from_proto(with_stand_ins)).SerializeToString())
+    proto = ir.to_proto(ir.from_proto(onnx.load(by_file, load_external_data=False)))
+    for _, tensor in oracle.walk(proto):
+        said = {entry.key: entry.value for entry in tensor.metadata_props}
+        del tensor.metadata_props[:]  # it says them twice, we do not
+        for key, value in said.items():
+            tensor.metadata_props.add(key=key, value=value)
+    again.write_bytes(proto.SerializeToString())
     assert oracle.rest(by_ir) == oracle.rest(again)
     return by_ir
 
