@@ -1,0 +1,120 @@
+"""What torch knows of the tensors in a model: which have no bytes, and which share theirs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import onnx_ir as ir
+
+from onnx_align_pass.errors import ModelError
+from onnx_align_pass.passes.collect import tensors_of
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["TensorWithoutDataError", "one_tensor_a_storage", "require_data"]
+
+
+class TensorWithoutDataError(ModelError):
+    """An initializer has no bytes: it is fake, on torch's meta device, freed, or was never set."""
+
+    usual_hint = (
+        "Give it data (ONNXProgram.apply_weights), "
+        "or save without initializers (include_initializers=False)."
+    )
+
+
+def require_data(model: ir.Model) -> None:
+    """Check that every tensor of a model has bytes; none is read.
+
+    Raises:
+        TensorWithoutDataError: One has none.
+    """
+    for held in tensors_of(model):
+        found = "no value" if held.tensor is None else _missing(held.tensor)
+        if found is not None:
+            raise TensorWithoutDataError(
+                "the tensor has no data", tensor=held.slot.name, found=found
+            )
+
+
+def _missing(tensor: ir.TensorProtocol) -> str | None:
+    """Say what is there in place of bytes; None where the bytes are there, as far as is known."""
+    raw = _strided(tensor)
+    if raw is None:
+        return None
+    storage = raw.untyped_storage()
+    if raw.is_meta:
+        return "a tensor on the meta device"
+    if storage.device.type == "meta":  # it claims another device: the mark of a fake tensor
+        return f"a {type(raw).__name__}, exported under fake mode"
+    # Freed by resize_(0), as FSDP does: its address is null, and reading there ends the process.
+    return "freed storage" if type(raw) in _plain() and raw.numel() and not len(storage) else None
+
+
+@contextmanager
+def one_tensor_a_storage(model: ir.Model) -> Iterator[None]:
+    """Let initializers whose torch tensors are the same memory hold one tensor object.
+
+    torch's exporter makes one initializer of a Parameter that several modules share, but one for
+    each of several Parameters or buffers over one storage (`detach()`, `.data`, a buffer that is
+    a parameter's tensor). Such a tensor object is written once, all of them point at its range.
+    At the end each initializer has its own tensor again, under its own name.
+    """
+    first_of: dict[Hashable, ir.TensorProtocol] = {}
+    replaced: list[tuple[ir.Value, ir.TensorProtocol]] = []
+    names: list[tuple[ir.TensorProtocol, str | None]] = []
+    try:
+        for held in tensors_of(model):
+            owner, tensor = held.holder.owner, held.tensor
+            if not isinstance(owner, ir.Value) or tensor is None:
+                continue
+            memory = _memory_of(tensor)
+            if memory is None:
+                continue
+            first = first_of.setdefault(memory, tensor)
+            if first is not tensor:
+                names.append((first, first.name))
+                replaced.append((owner, tensor))
+                owner.const_value = first
+        yield
+    finally:
+        for owner, tensor in replaced:
+            owner.const_value = tensor
+        for tensor, name in reversed(names):
+            tensor.name = name
+
+
+def _memory_of(tensor: ir.TensorProtocol) -> Hashable | None:
+    """A key that two tensors share only if they show the same bytes in the same way.
+
+    Strides are a part of it, so that a transposed view is not its base. None where that cannot be
+    known: subclasses, which may compute their bytes, lazily negated or conjugated views, and
+    tensors without elements.
+    """
+    raw = _strided(tensor)
+    if raw is None or type(raw) not in _plain() or not raw.numel():
+        return None
+    if raw.is_meta or raw.is_neg() or raw.is_conj() or raw.is_quantized:
+        return None
+    where = (str(raw.device), raw.data_ptr(), raw.dtype, tuple(raw.shape), raw.stride())
+    return type(tensor), tensor.dtype, tuple(tensor.shape), where
+
+
+def _strided(tensor: ir.TensorProtocol) -> torch.Tensor | None:
+    """The torch tensor that a tensor of the model wraps, where it is one with a storage."""
+    loaded: Any = sys.modules.get("torch")
+    if loaded is None:  # then nothing can be a torch tensor
+        return None
+    if not isinstance(tensor, ir.Tensor):  # the `raw` of lazy tensors loads them
+        return None
+    raw = tensor.raw
+    return raw if isinstance(raw, loaded.Tensor) and raw.layout is loaded.strided else None
+
+
+def _plain() -> tuple[type, ...]:
+    loaded: Any = sys.modules["torch"]
+    return loaded.Tensor, loaded.nn.Parameter
