@@ -64,27 +64,22 @@ def one_tensor_a_storage(model: ir.Model) -> Iterator[None]:
     a parameter's tensor). Such a tensor object is written once, all of them point at its range.
     At the end each initializer has its own tensor again, under its own name.
     """
+    held = [
+        (one.holder.owner, one.tensor)
+        for one in tensors_of(model)
+        if isinstance(one.holder.owner, ir.Value) and one.tensor is not None
+    ]
+    names = [tensor.name for _, tensor in held]  # a serializer gives them their values' names
     first_of: dict[Hashable, ir.TensorProtocol] = {}
-    replaced: list[tuple[ir.Value, ir.TensorProtocol]] = []
-    names: list[tuple[ir.TensorProtocol, str | None]] = []
     try:
-        for held in tensors_of(model):
-            owner, tensor = held.holder.owner, held.tensor
-            if not isinstance(owner, ir.Value) or tensor is None:
-                continue
+        for value, tensor in held:
             memory = _memory_of(tensor)
-            if memory is None:
-                continue
-            first = first_of.setdefault(memory, tensor)
-            if first is not tensor:
-                names.append((first, first.name))
-                replaced.append((owner, tensor))
-                owner.const_value = first
+            if memory is not None:
+                value.const_value = first_of.setdefault(memory, tensor)
         yield
     finally:
-        for owner, tensor in replaced:
-            owner.const_value = tensor
-        for tensor, name in reversed(names):
+        for (value, tensor), name in zip(held, names, strict=True):
+            value.const_value = tensor
             tensor.name = name
 
 

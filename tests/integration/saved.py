@@ -14,7 +14,11 @@ __all__ = ["State", "entries", "loaded", "ranges", "state_of"]
 
 def loaded(path: Path) -> onnx.ModelProto:
     """The model with its external data inline: equal for two that differ in their entries alone."""
-    return onnx.load(path)
+    proto = onnx.load(path)
+    for tensor in proto.graph.initializer:
+        if tensor.data_location == onnx.TensorProto.DEFAULT:
+            tensor.ClearField("data_location")  # onnx writes the default where it loaded
+    return proto
 
 
 def entries(path: Path) -> dict[str, dict[str, str]]:
