@@ -18,8 +18,10 @@ __all__ = [
     "DestinationIsSourceError",
     "DiskFullError",
     "ExternalDataError",
+    "LossyLoadError",
     "ModelError",
     "ModelNotFoundError",
+    "PassFailedError",
     "PlanError",
     "PolicyError",
     "ShortSourceError",
@@ -27,6 +29,7 @@ __all__ = [
     "SourceChangedError",
     "SpanError",
     "TensorError",
+    "UninitializedTensorError",
     "UnsafeDataFileError",
     "UsageError",
     "VerifyError",
@@ -150,6 +153,26 @@ class TensorError(ModelError):
     """A tensor contradicts itself: its dtype, shape and bytes do not fit."""
 
     usual_hint = "The model is damaged; export it again."
+
+
+class UninitializedTensorError(TensorError):
+    """An initializer has no value, or a value without bytes: there is nothing to write."""
+
+    usual_hint = "Give it a value, or make it a graph input."
+
+
+class LossyLoadError(ModelError):
+    """The model holds what an `ir.Model` cannot: loaded and saved again, it would be lost."""
+
+    usual_hint = (
+        "Repack it from file to file (`align_file`), which loses nothing, or pass allow_loss=True."
+    )
+
+
+class PassFailedError(ModelError):
+    """A pass that was to run before the model is written failed."""
+
+    usual_hint = "Leave the pass out, or mend what it stumbles over; nothing was written."
 
 
 class ExternalDataError(ModelError):
