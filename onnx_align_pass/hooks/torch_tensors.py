@@ -71,15 +71,20 @@ def one_tensor_a_storage(model: ir.Model) -> Iterator[None]:
     ]
     names = [tensor.name for _, tensor in held]  # a serializer gives them their values' names
     first_of: dict[Hashable, ir.TensorProtocol] = {}
+    replaced: list[tuple[ir.Value, ir.TensorProtocol]] = []
     try:
         for value, tensor in held:
             memory = _memory_of(tensor)
-            if memory is not None:
-                value.const_value = first_of.setdefault(memory, tensor)
+            first = tensor if memory is None else first_of.setdefault(memory, tensor)
+            if first is not tensor:
+                replaced.append((value, tensor))
+                value.const_value = first
         yield
     finally:
-        for (value, tensor), name in zip(held, names, strict=True):
+        # Only these: a save may point tensors that lie in files at the files that it wrote.
+        for value, tensor in replaced:
             value.const_value = tensor
+        for (_, tensor), name in zip(held, names, strict=True):
             tensor.name = name
 
 

@@ -56,7 +56,7 @@ def state_of(program: Any) -> State:
     """The state of a program now."""
     graph: ir.Graph = program.model.graph
     tensors = tuple(
-        (name, id(value.const_value), value.const_value and value.const_value.name)
+        (name, id(value.const_value), getattr(value.const_value, "name", None))
         for name, value in graph.initializers.items()
     )
     return State(

@@ -18,6 +18,7 @@ from onnx_align_pass.hooks.torch import (
     export_aligned,
     save_program,
 )
+from onnx_align_pass.load import load
 
 from .saved import loaded, ranges, state_of
 
@@ -98,6 +99,22 @@ def test_a_failing_save_leaves_the_program_as_it_was(include: bool, tmp_path: Pa
         )
     assert state_of(program) == before
     assert [one.name for one in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_program_whose_weights_lie_in_the_files_that_are_replaced_can_still_be_read(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "m.onnx"
+    save_program(made(), path)
+    program = Made(load(path))
+    save_program(program, path, alignment=65536)
+    assert sorted(offset for _, offset, _ in ranges(path).values()) == [0, 65536]
+    wanted = made().model.graph.initializers
+    for name, value in program.model.graph.initializers.items():
+        ours, theirs = value.const_value, wanted[name].const_value
+        assert ours is not None
+        assert theirs is not None
+        assert ours.tobytes() == theirs.tobytes()
 
 
 @pytest.mark.parametrize("thing", [None, "m.onnx", made().model, object()])
