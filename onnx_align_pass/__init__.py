@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from onnx_align_pass.errors import (
         AlignError,
         BrokenModelError,
+        BrokenPassError,
         DataFileSharedError,
         DestinationError,
         DestinationExistsError,
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
         ModelError,
         ModelNotFoundError,
         PassFailedError,
+        PassOptionError,
+        PassTextError,
         PlanError,
         PolicyError,
         ShortSourceError,
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
         SpanError,
         TensorError,
         UninitializedTensorError,
+        UnknownPassError,
         UnsafeDataFileError,
         UsageError,
         VerifyError,
@@ -46,6 +50,8 @@ if TYPE_CHECKING:
     from onnx_align_pass.pipeline import WriteAlignedPass, align_pipeline
     from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
     from onnx_align_pass.progress import Progress
+    from onnx_align_pass.registry.listing import list_passes
+    from onnx_align_pass.registry.spec import parse_pass, pass_text
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
     from onnx_align_pass.save import save, save_shared
     from onnx_align_pass.tensors import TensorFacts
@@ -56,6 +62,7 @@ _HOME = {
     "errors": (
         "AlignError",
         "BrokenModelError",
+        "BrokenPassError",
         "DataFileSharedError",
         "DestinationError",
         "DestinationExistsError",
@@ -66,6 +73,8 @@ _HOME = {
         "ModelError",
         "ModelNotFoundError",
         "PassFailedError",
+        "PassOptionError",
+        "PassTextError",
         "PlanError",
         "PolicyError",
         "ShortSourceError",
@@ -74,6 +83,7 @@ _HOME = {
         "SpanError",
         "TensorError",
         "UninitializedTensorError",
+        "UnknownPassError",
         "UnsafeDataFileError",
         "UsageError",
         "VerifyError",
@@ -87,6 +97,8 @@ _HOME = {
     "pipeline": ("WriteAlignedPass", "align_pipeline"),
     "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
     "progress": ("Progress",),
+    "registry.listing": ("list_passes",),
+    "registry.spec": ("parse_pass", "pass_text"),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
     "save": ("save", "save_shared"),
     "tensors": ("TensorFacts",),
@@ -98,6 +110,7 @@ __all__ = [
     "AlignError",
     "AlignReport",
     "BrokenModelError",
+    "BrokenPassError",
     "DataFile",
     "DataFileSharedError",
     "DestinationError",
@@ -113,6 +126,8 @@ __all__ = [
     "ModelError",
     "ModelNotFoundError",
     "PassFailedError",
+    "PassOptionError",
+    "PassTextError",
     "PlanError",
     "PolicyError",
     "Progress",
@@ -126,6 +141,7 @@ __all__ = [
     "TensorError",
     "TensorFacts",
     "UninitializedTensorError",
+    "UnknownPassError",
     "UnsafeDataFileError",
     "UsageError",
     "VerifyError",
@@ -136,7 +152,10 @@ __all__ = [
     "align_file",
     "align_pipeline",
     "decision_of",
+    "list_passes",
     "load",
+    "parse_pass",
+    "pass_text",
     "plan_file",
     "plan_json",
     "plan_text",

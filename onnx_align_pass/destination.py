@@ -165,7 +165,7 @@ class Destination:
 
     def _check_name(self, name: str, prepared: Prepared) -> None:
         path = self.folder / name
-        if name in prepared.kept:
+        if any(_same(path, self.folder / one) for one in prepared.kept):
             raise DestinationExistsError(
                 "the data file is one that the model goes on pointing at",
                 file=path,

@@ -18,6 +18,7 @@ from onnx_align_pass.passes.decide import decide
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.registry.spec import describe_pass, parse_pass
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
 from onnx_align_pass.save_run import Ways, save_model
@@ -98,6 +99,9 @@ class WriteAlignedPass(ir.passes.PassBase):
         done = save_model(model, self._destination(), options, ways)
         self._reports[:] = [AlignReport((done.alignment,))]
         return ir.passes.PassResult(model, modified=done.rebound > 0)
+
+    def __str__(self) -> str:
+        return describe_pass(self)
 
     def _destination(self) -> Destination:
         path = Path.cwd() / self.path
@@ -187,8 +191,4 @@ def built(one: ir.passes.PassBase | str) -> ir.passes.PassBase:
     Raises:
         UsageError: The text names no pass, or a value is none that an option can have.
     """
-    if isinstance(one, str):
-        from onnx_align_pass.passes.registry import parse_pass
-
-        return parse_pass(one)
-    return one
+    return parse_pass(one) if isinstance(one, str) else one

@@ -15,11 +15,11 @@ from typing import NamedTuple, TypeAlias
 import onnx
 import onnx_ir as ir
 
-from onnx_align_pass.errors import ModelError, PlanError
+from onnx_align_pass.errors import ModelError, PlanError, TensorError
 from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.planner import make_plan
 from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
-from onnx_align_pass.model.sources import facts_of
+from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.passes.bind import stand_in, stood_in
 from onnx_align_pass.passes.collect import Held, facts_of_tensor, is_model_name, tensors_of
@@ -27,13 +27,14 @@ from onnx_align_pass.passes.sources import TensorBytes, span_of
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.spans import FileSpan, Source
-from onnx_align_pass.stored import StoredTensor
+from onnx_align_pass.stored import NumbersInFile, StoredTensor
 from onnx_align_pass.tensors import TensorFacts, TensorRequest
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["Collected", "Decide", "collect", "open_model_sources", "prepare_model"]
 
+_PLAIN = (ir.Tensor, ir.PackedTensor, ir.serde.TensorProtoTensor)
 Decide: TypeAlias = Callable[[Held, TensorFacts], StorageDecision]
 
 
@@ -61,10 +62,12 @@ def collect(model: ir.Model, decide: Decide) -> tuple[Collected, ...]:
 @contextmanager
 def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles]:
     """Open the files that a model's external tensors lie in; each must stay in its base folder."""
-    external = [
-        one.held.tensor for one in collected if isinstance(one.held.tensor, ir.ExternalTensor)
-    ]
+    tensors = [one.held.tensor for one in collected]
+    external = [one for one in tensors if isinstance(one, ir.ExternalTensor)]
+    numbers = [one.raw for one in tensors if isinstance(one, ir.LazyTensor)]
+    lazies = [one for one in numbers if isinstance(one, NumbersInFile)]
     models = {one.model for one in external if isinstance(one, StoredTensor)}
+    models |= {one.decoded.file for one in lazies}
     roots = {Path.cwd() / os.fspath(one.base_dir) for one in external}
     roots |= {Path(os.path.realpath(model)).parent for model in models}
     owners = {model.stat().st_uid for model in models if model.exists()}
@@ -75,6 +78,8 @@ def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles
         for one in external:
             if isinstance(one, StoredTensor):
                 one.expect_in(files)
+        for lazy in lazies:
+            files.expect(lazy.decoded.file, lazy.identity)
         yield files
 
 
@@ -147,13 +152,25 @@ def prepare_model(
 
 
 def _leaves(one: Collected) -> bool:
-    """Whether an inline tensor's bytes are put into the proto by us: they are large, or in a file.
+    """Whether an inline tensor's bytes are put into the proto by us, and not by onnx-ir.
 
-    What has no bytes, or none that could be counted, is left to onnx-ir.
+    Those that are large or in a file, so that they are streamed; those of tensors that may give
+    other bytes than they promise, so that they are checked.
     """
     if one.facts.element_bits == 0:
+        _check_unsized(one)
         return False
-    return one.facts.nbytes > CUT_BYTES or isinstance(one.held.tensor, ir.ExternalTensor)
+    return one.facts.nbytes > CUT_BYTES or not isinstance(one.held.tensor, _PLAIN)
+
+
+def _check_unsized(one: Collected) -> None:
+    if isinstance(one.held.tensor, ir.ExternalTensor):
+        raise TensorError(
+            f"external data of type {one.facts.dtype} cannot be sized",
+            tensor=one.facts.slot.name,
+            file=str(one.held.tensor.path),
+            hint="Strings must be inline: make it an ir.StringTensor.",
+        )
 
 
 class _Sources:
@@ -242,6 +259,8 @@ def _found_again(
         request = by_place.pop(slot.place, None)
         if request is None:
             facts = facts_of(slot, tensor, skeleton.path)
+            if facts.nbytes:
+                locate(facts, tensor, skeleton)  # to check that there are as many bytes
             request = TensorRequest(facts, None, decisions[slot.place])
         elif request.decision.external:
             placed.append(tensor)

@@ -23,7 +23,7 @@ from onnx_align_pass.prepare_ir import (
 )
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
-from onnx_align_pass.restore import restored
+from onnx_align_pass.restore import invalidate_plain, restored
 from onnx_align_pass.run import Options, begin
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.write import holds
@@ -87,6 +87,7 @@ def save_model(model: ir.Model, destination: Destination, options: Options, ways
             alignment = run.publish(prepared, files)
         stale = files.changed()
     moved = restored(collected, prepared, path, stale, everything=ways.rebind)
+    invalidate_plain(collected, stale)
     return Saved(alignment, rebind(model, moved) if moved else 0)
 
 

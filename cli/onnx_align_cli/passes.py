@@ -12,7 +12,7 @@ from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 
 if TYPE_CHECKING:
-    from onnx_align_pass.passes.registry import PassInfo, PassOption
+    from onnx_align_pass.registry.listing import PassInfo, PassOption
 
 __all__ = ["passes"]
 
@@ -25,7 +25,7 @@ def passes(as_json: options.AsJson = False) -> None:
     # A package that prints when it is imported must not get into the result.
     with SIGNALS.held(), redirect_stdout(sys.stderr):
         from onnx_align_cli.show_passes import show_passes
-        from onnx_align_pass.passes.registry import list_passes
+        from onnx_align_pass.registry.listing import list_passes
 
         found = list_passes()
     if as_json:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from onnx_align_cli.show import Column, show_facts, show_table
-from onnx_align_pass.passes.registry import PassInfo
 from onnx_align_pass.printable import printable
+from onnx_align_pass.registry.listing import PassInfo
 
 __all__ = ["show_passes"]
 

@@ -11,6 +11,7 @@ from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
 from onnx_align_pass.passes.decide import decide_again
 from onnx_align_pass.passes.tags import record, tag_of
 from onnx_align_pass.policy import StoragePolicy
+from onnx_align_pass.registry.spec import describe_pass
 
 __all__ = ["TagExternalDataPass"]
 
@@ -29,6 +30,9 @@ class TagExternalDataPass(ir.passes.InPlacePass):
 
     storage: StoragePolicy = field(default_factory=StoragePolicy)
     """Which tensors are external data."""
+
+    def __str__(self) -> str:
+        return describe_pass(self)
 
     def requires(self, model: ir.Model) -> None:
         """Every initializer has a value of a fixed shape."""

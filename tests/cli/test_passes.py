@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from onnx_align_cli import main
-from onnx_align_pass.passes.registry import list_passes
-from tests.passes.distribution import write_distribution
+from onnx_align_pass.registry.listing import list_passes
+from tests.registry.distribution import write_distribution
 
 from .child import environment, run_child
 

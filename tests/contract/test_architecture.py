@@ -22,7 +22,8 @@ GROUND_FLOOR = {
 ONNX_OUTSIDE_MODEL = ("prepare", "prepare_ir", "load", "references", "bench", "hooks")
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 ABOVE_PASSES = tuple(
-    f"onnx_align_pass.{name}" for name in ("align", "save", "load", "pipeline", "bench", "hooks")
+    f"onnx_align_pass.{name}"
+    for name in ("align", "save", "save_run", "load", "pipeline", "with_passes", "hooks")
 )
 """What stands on the room of passes; a pass of these is named, and loaded when it is used."""
 OPTIONAL = ("onnx_align_pass.bench", "onnx_align_pass.hooks")
@@ -60,7 +61,7 @@ def test_transfer_knows_descriptors_and_no_graph(module: str) -> None:
     assert not [one for one in imports_of(module) if is_in(one, *upstairs)]
 
 
-@pytest.mark.parametrize("module", room("passes"))
+@pytest.mark.parametrize("module", [*room("passes"), *room("registry")])
 def test_the_passes_know_the_ir_and_nothing_above_them(module: str) -> None:
     assert not roots(module) & (HEAVY - {"onnx_ir", "onnxscript", "numpy"})
     assert not [one for one in imports_of(module) if is_in(one, *ABOVE_PASSES)]

@@ -5,23 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from onnx_align_pass.passes.entry import PassEntry
-from onnx_align_pass.passes.errors import BrokenPassError
-from onnx_align_pass.passes.lookup import pass_entries
-from onnx_align_pass.passes.options import Kind, Option
-from onnx_align_pass.passes.spec import describe_pass, parse_pass, pass_text
-from onnx_align_pass.passes.summary import summary_of
-from onnx_align_pass.passes.values import value_text
+from onnx_align_pass.errors import BrokenPassError
 from onnx_align_pass.printable import printable
+from onnx_align_pass.registry.entry import PassEntry
+from onnx_align_pass.registry.lookup import pass_entries
+from onnx_align_pass.registry.options import Kind, Option
+from onnx_align_pass.registry.summary import summary_of
+from onnx_align_pass.registry.values import value_text
 
-__all__ = [
-    "PassInfo",
-    "PassOption",
-    "describe_pass",
-    "list_passes",
-    "parse_pass",
-    "pass_text",
-]
+__all__ = ["PassInfo", "PassOption", "list_passes"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,16 +13,12 @@ from hypothesis import strategies as st
 from onnx_ir.passes import common
 from onnxscript.version_converter import ConvertVersionPass
 
-from onnx_align_pass import StoragePolicy
-from onnx_align_pass.passes.errors import PassOptionError, UnknownPassError
-from onnx_align_pass.passes.registry import (
-    PassOption,
-    describe_pass,
-    list_passes,
-    parse_pass,
-    pass_text,
-)
+from onnx_align_pass import LayoutPolicy, StoragePolicy
+from onnx_align_pass.errors import PassOptionError, UnknownPassError
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
+from onnx_align_pass.pipeline import WriteAlignedPass
+from onnx_align_pass.registry.listing import PassOption, list_passes
+from onnx_align_pass.registry.spec import describe_pass, parse_pass, pass_text
 
 from .words import TEXTS, in_quotes
 
@@ -161,14 +157,13 @@ def test_a_text_has_one_shortest_form(given: str, wanted: str) -> None:
 @pytest.mark.parametrize(
     ("pass_", "text"),
     [
-        (common.InlinePass(criteria=lambda _: True), "inline{criteria=<lambda>}"),
         (
             TagExternalDataPass(StoragePolicy(external_if=lambda facts: facts.nbytes > 7)),
             "tag-external-data{external_if=<lambda>}",
         ),
         (common.CheckerPass(full_check=1), "checker{full_check=<int>}"),  # type: ignore[arg-type]
     ],
-    ids=["criteria", "predicate", "wrong type"],
+    ids=["predicate", "wrong type"],
 )
 def test_what_no_text_can_say_is_shown_and_refused_when_read(
     pass_: ir.passes.PassBase, text: str
@@ -202,3 +197,17 @@ def test_a_class_that_is_not_registered_has_no_text_even_if_its_base_has() -> No
         assert describe_pass(pass_) == type(pass_).__name__
         with pytest.raises(UnknownPassError, match="is not a registered pass"):
             pass_text(pass_)
+
+
+def test_who_is_told_of_the_progress_is_not_written() -> None:
+    told: Any = object()
+    made = WriteAlignedPass("a.onnx", layout=LayoutPolicy(alignment=64), progress=told)
+    assert pass_text(made) == "write-aligned{path=a.onnx alignment=64}"
+    assert parse_pass(pass_text(made)) == made
+
+
+@pytest.mark.parametrize(
+    "text", ["tag-external-data{inline=a}", "write-aligned{path=b.onnx alignment=64}"]
+)
+def test_our_passes_print_as_their_text(text: str) -> None:
+    assert str(parse_pass(text)) == text

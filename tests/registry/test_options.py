@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from onnx_align_pass.passes.registry import parse_pass, pass_text
+from onnx_align_pass.registry.spec import parse_pass, pass_text
 
 from .conftest import Install
 from .distribution import PASSES
@@ -67,3 +68,13 @@ def test_a_pass_may_print_itself_as_its_text(install: Install) -> None:
     install("frob-tools", places, {"frob_passes": PASSES})
     assert str(parse_pass("frobnicate{plain=9}")) == "frobnicate{plain=9}"
     assert str(parse_pass("refuses")) == "refuses{size=<unknown>}"
+
+
+@pytest.mark.parametrize(("code", "name"), [(print, "print"), (lambda _: False, "lambda")])
+def test_a_callable_is_shown_if_it_is_not_the_default(
+    code: Any, name: str, install: Install
+) -> None:
+    install("frob-tools", {"frobnicate": "frob_passes:FrobnicatePass"}, {"frob_passes": PASSES})
+    made: Any = parse_pass("frobnicate{plain=9}")
+    made.accept = code
+    assert pass_text(made) == f"frobnicate{{plain=9 accept=<{name}>}}"

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import entry_points
 from typing import Final
 
-from onnx_align_pass.passes.entry import GROUP, PassEntry, kebab
+from onnx_align_pass.registry.entry import GROUP, PassEntry, kebab
 
 __all__ = ["FIXED", "onnx_ir_entries", "third_party_entries"]
 

@@ -6,13 +6,12 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from onnx_align_pass.errors import AlignError
-from onnx_align_pass.passes.entry import PassEntry
-from onnx_align_pass.passes.errors import BrokenPassError, PassOptionError
-from onnx_align_pass.passes.grammar import code_text, read_spec, spec_text
-from onnx_align_pass.passes.lookup import entry_of, find_pass
-from onnx_align_pass.passes.options import Kind, Option
-from onnx_align_pass.passes.values import read_value, value_text
+from onnx_align_pass.errors import AlignError, BrokenPassError, PassOptionError
+from onnx_align_pass.registry.entry import PassEntry
+from onnx_align_pass.registry.grammar import code_text, read_spec, spec_text
+from onnx_align_pass.registry.lookup import entry_of, find_pass
+from onnx_align_pass.registry.options import Kind, Option
+from onnx_align_pass.registry.values import read_value, value_text
 
 if TYPE_CHECKING:
     import onnx_ir as ir

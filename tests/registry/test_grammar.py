@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onnx_align_pass.passes.grammar import Word, read_spec, spec_text, word_text
+from onnx_align_pass.registry.grammar import Word, read_spec, spec_text, word_text
 
 from .words import TEXTS, in_quotes
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 
 import onnx_ir as ir
@@ -12,10 +13,11 @@ import pytest
 from onnx_ir.passes import common
 
 from onnx_align_pass import LayoutPolicy, StoragePolicy, UsageError
-from onnx_align_pass.passes.errors import BrokenPassError, UnknownPassError
-from onnx_align_pass.passes.lookup import find_pass
-from onnx_align_pass.passes.registered import onnx_ir_entries
-from onnx_align_pass.passes.registry import PassInfo, list_passes, parse_pass, pass_text
+from onnx_align_pass.errors import BrokenPassError, UnknownPassError
+from onnx_align_pass.registry.listing import PassInfo, list_passes
+from onnx_align_pass.registry.lookup import find_pass
+from onnx_align_pass.registry.registered import onnx_ir_entries
+from onnx_align_pass.registry.spec import parse_pass, pass_text
 
 from .conftest import Install
 from .distribution import PASSES
@@ -59,20 +61,35 @@ def test_every_pass_of_onnx_ir_is_there() -> None:
     assert sorted(one.__name__ for one in found) == sorted(classes)
 
 
-def test_a_pass_that_a_newer_onnx_ir_has_shows_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    class FoldONNXWeightsToFloatPass(common.CheckerPass):
-        """Fold them."""
+@pytest.fixture
+def newer(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], type]]:
+    """Puts a pass of this class name into onnx-ir, for one test."""
 
-    monkeypatch.setattr(common, "FoldONNXWeightsToFloatPass", FoldONNXWeightsToFloatPass, False)
-    monkeypatch.setattr(common, "__all__", [*common.__all__, "FoldONNXWeightsToFloatPass"])
-    onnx_ir_entries.cache_clear()
-    try:
-        info = listed()["fold-onnx-weights-to-float"]
-        assert type(parse_pass("fold-onnx-weights")) is FoldONNXWeightsToFloatPass
-    finally:
+    def add(name: str) -> type:
+        made = type(name, (common.CheckerPass,), {"__doc__": "Do it."})
+        monkeypatch.setattr(common, name, made, raising=False)
+        monkeypatch.setattr(common, "__all__", [*common.__all__, name])
         onnx_ir_entries.cache_clear()
-    assert (info.origin, info.summary) == ("onnx-ir", "Fold them.")
+        return made
+
+    yield add
+    onnx_ir_entries.cache_clear()
+
+
+def test_a_pass_that_a_newer_onnx_ir_has_shows_up(newer: Callable[[str], type]) -> None:
+    made = newer("FoldONNXWeightsToFloatPass")
+    info = listed()["fold-onnx-weights-to-float"]
+    assert (info.origin, info.summary) == ("onnx-ir", "Do it.")
     assert "full_check" in [one.name for one in info.options]
+    assert type(parse_pass("fold-onnx-weights")) is made
+
+
+def test_a_short_name_that_would_mean_two_passes_means_none(newer: Callable[[str], type]) -> None:
+    for name in ("FoldToFloatPass", "FoldToHalfPass", "CheckerToFilePass"):
+        newer(name)
+    found = {one.name: one.aliases for one in list_passes()}
+    assert found["fold-to-float"] == found["fold-to-half"] == found["checker-to-file"] == ()
+    assert type(parse_pass("checker")) is common.CheckerPass
 
 
 def test_no_name_means_two_passes() -> None:
@@ -166,6 +183,17 @@ def test_another_distributions_pass_can_be_used_and_is_listed(install: Install) 
     assert vars(parse_pass("gentle{times=3}"))["ratio"] == 0.75
 
 
+def test_the_policy_of_somebody_else_counts_as_its_fields_too(install: Install) -> None:
+    install("frob-tools", {"policy": "frob_passes:PolicyPass"}, {"frob_passes": PASSES})
+    info = listed()["policy"]
+    assert [one.text for one in info.options] == ["limit=3", "names=a", "others=b"]
+    assert info.summary == "Policy."
+    made = parse_pass("policy{names=x,y}")
+    assert pass_text(made) == "policy{names=x,y}"
+    assert pass_text(parse_pass("policy{limit=1 others=()}")) == "policy{limit=1 others=()}"
+    assert parse_pass(pass_text(made)) == made != parse_pass("policy")
+
+
 def test_what_a_function_made_has_no_name_since_others_may_make_the_same(install: Install) -> None:
     install("frob-tools", {"gentle": "frob_passes:gentle"}, {"frob_passes": PASSES})
     made = parse_pass("gentle")
@@ -181,6 +209,7 @@ BROKEN = {
     "number": ("frob_passes:number", "frob_passes:number is not a pass"),
     "path": ("pathlib:Path", "pathlib:Path is not a pass"),
     "needs-code": ("frob_passes:NeedsCodePass", "needs accept, which no text can say"),
+    "twice": ("frob_passes:twice", "its options cannot be told: 2 are called limit"),
     "builtin": ("builtins:dict.fromkeys", "needs iterable, which no text can say"),
 }
 
@@ -220,9 +249,12 @@ def test_a_name_that_is_taken_stays_with_its_owner(name: str, install: Install) 
     assert before.origin in problem_of(name, "frob-tools")
 
 
-def test_of_two_distributions_the_first_by_name_has_a_name(install: Install) -> None:
-    install("zebra", {"twice": "frob_passes:FrobnicatePass"})
-    install("aardvark", {"twice": "frob_passes:FrobnicatePass"}, {"frob_passes": PASSES})
+@pytest.mark.parametrize("order", [("zebra", "aardvark"), ("aardvark", "zebra")])
+def test_of_two_distributions_the_first_by_name_has_a_name(
+    order: tuple[str, str], install: Install
+) -> None:
+    for name in order:
+        install(name, {"twice": "frob_passes:FrobnicatePass"}, {"frob_passes": PASSES})
     assert find_pass("twice").origin == "aardvark"
     assert "of aardvark" in problem_of("twice", "zebra")
     assert pass_text(parse_pass("twice")) == "twice"
@@ -241,7 +273,7 @@ def test_asking_for_one_pass_imports_no_other(install: Install) -> None:
     code = (
         "import json, sys\n"
         f"sys.path[:0] = {[entry for entry in sys.path if entry]!r}\n"
-        "from onnx_align_pass.passes.registry import parse_pass, pass_text\n"
+        "from onnx_align_pass.registry.spec import parse_pass, pass_text\n"
         "print(pass_text(parse_pass('checker')), pass_text(parse_pass('tag-external-data')))\n"
         "print(json.dumps(sorted(sys.modules)))\n"
     )

@@ -13,6 +13,7 @@ PASSES = '''
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Optional
 
@@ -50,7 +51,7 @@ class FrobnicatePass(ir.passes.InPlacePass):
         return ir.passes.PassResult(model, False)
 
     def __str__(self) -> str:
-        from onnx_align_pass.passes.registry import describe_pass
+        from onnx_align_pass.registry.spec import describe_pass
 
         return describe_pass(self)
 
@@ -65,6 +66,25 @@ class RefusesPass(FrobnicatePass):
         if size:
             raise OSError("no such luck")
         super().__init__()
+
+
+@dataclass(frozen=True)
+class Policy:
+    limit: int = 1
+    names: tuple[str, ...] = field(default_factory=lambda: ("a",))
+
+
+def twice(limit: int = 2, policy: Policy = Policy()) -> FrobnicatePass:
+    return FrobnicatePass()
+
+
+@dataclass(frozen=True)
+class PolicyPass(ir.passes.InPlacePass):
+    policy: Policy = Policy(limit=3)
+    others: tuple[str, ...] = field(default_factory=lambda: ("b",))
+
+    def call(self, model: ir.Model) -> ir.passes.PassResult:
+        return ir.passes.PassResult(model, False)
 
 
 def gentle(times: int = 1) -> FrobnicatePass:

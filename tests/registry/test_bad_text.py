@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from onnx_ir.passes import common
 
 from onnx_align_pass import PolicyError, UsageError
-from onnx_align_pass.passes.errors import PassOptionError, PassTextError, UnknownPassError
-from onnx_align_pass.passes.registry import parse_pass
+from onnx_align_pass.errors import PassOptionError, PassTextError, UnknownPassError
+from onnx_align_pass.registry.spec import parse_pass
 
 from .conftest import Install
 from .distribution import PASSES
@@ -36,8 +36,8 @@ BAD = [
         PassOptionError,
         "needed one of full_check, skip_opset_compatibility_check, check_custom_domain",
     ),
-    ("inline{criteria=x}", PassOptionError, "no option 'criteria' that a text can say"),
-    ("inline{criteria=<f>}", PassOptionError, "criteria stands for code"),
+    ("name-fix{name_generator=x}", PassOptionError, "'name_generator' that a text can say"),
+    ("name-fix{name_generator=<f>}", PassOptionError, "name_generator stands for code"),
     ("convert-version", PassOptionError, "convert-version needs target_version"),
     ("convert-version{target_version=4KiB}", PassOptionError, "needed a whole number)"),
     ("convert-version{target_version=1.0}", PassOptionError, "needed a whole number)"),

@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from onnx_align_pass.passes.errors import PassOptionError
-from onnx_align_pass.passes.grammar import Word, code_text, word_text
-from onnx_align_pass.passes.options import Kind, Option
+from onnx_align_pass.errors import PassOptionError
+from onnx_align_pass.registry.grammar import Word, code_text, word_text
+from onnx_align_pass.registry.options import Kind, Option
 from onnx_align_pass.units import parse_size
 
 __all__ = ["read_value", "value_text"]

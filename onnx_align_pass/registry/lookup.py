@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from onnx_align_pass.passes.entry import PassEntry
-from onnx_align_pass.passes.errors import UnknownPassError
-from onnx_align_pass.passes.registered import FIXED, onnx_ir_entries, third_party_entries
+from onnx_align_pass.errors import UnknownPassError
+from onnx_align_pass.registry.entry import PassEntry
+from onnx_align_pass.registry.registered import FIXED, onnx_ir_entries, third_party_entries
 
 __all__ = ["entry_of", "find_pass", "pass_entries"]
 

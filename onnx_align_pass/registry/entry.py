@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 from typing import Any, Final
 
-from onnx_align_pass.passes.errors import BrokenPassError
-from onnx_align_pass.passes.options import Kind, Option
-from onnx_align_pass.passes.signature import options_of
+from onnx_align_pass.errors import BrokenPassError
 from onnx_align_pass.printable import printable
+from onnx_align_pass.registry.options import Kind, Option
+from onnx_align_pass.registry.signature import options_of
 
 __all__ = ["GROUP", "PassEntry", "kebab"]
 

@@ -7,11 +7,12 @@ import inspect
 import os
 import sys
 import types
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
-from onnx_align_pass.passes.options import REQUIRED, Holder, Kind, Option
+from onnx_align_pass.registry.options import REQUIRED, Holder, Kind, Option
 
 __all__ = ["options_of"]
 
@@ -31,9 +32,13 @@ def options_of(factory: Callable[..., Any]) -> tuple[Option, ...]:
 
     Raises:
         TypeError: It is not callable.
-        ValueError: It has no signature that can be read.
+        ValueError: It has no signature that can be read, or two options of one name.
     """
-    return tuple(_options(factory))
+    found = tuple(_options(factory))
+    for name, count in Counter(one.name for one in found).items():
+        if count > 1:
+            raise ValueError(f"{count} are called {name}")
+    return found
 
 
 def _options(factory: Callable[..., Any]) -> Iterator[Option]:
@@ -47,7 +52,16 @@ def _options(factory: Callable[..., Any]) -> Iterator[Option]:
         elif isinstance(hint, type) and dataclasses.is_dataclass(hint):
             yield from _fields(parameter.name, hint, default)
         else:
-            yield _option(parameter.name, hint, default)
+            option = _option(parameter.name, hint, default)
+            if option.kind is not Kind.CODE or not _is_hidden(factory, parameter.name):
+                yield option
+
+
+def _is_hidden(factory: Callable[..., Any], name: str) -> bool:
+    """Whether a field is no part of what is shown: who is told of the progress, say."""
+    if not dataclasses.is_dataclass(factory):
+        return False
+    return any(one.name == name and not one.repr for one in dataclasses.fields(factory))
 
 
 def _fields(holder: str, policy: type, default: Any) -> Iterator[Option]:

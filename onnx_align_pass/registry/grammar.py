@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from onnx_align_pass.passes.errors import PassOptionError, PassTextError
+from onnx_align_pass.errors import PassOptionError, PassTextError
 
 __all__ = ["PassSpec", "Word", "code_text", "read_spec", "spec_text", "word_text"]
 

@@ -1,0 +1,1 @@
+"""onnx-ir passes by name: which there are, and each as a text and back."""
