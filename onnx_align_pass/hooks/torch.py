@@ -70,7 +70,8 @@ def save_program(
         What was written.
 
     Raises:
-        TensorWithoutDataError: A tensor has no bytes: fake, on the meta device, freed, never set.
+        TensorWithoutDataError: A tensor has no bytes: fake, on the meta device, freed, sparse, or
+            never set.
         UsageError: `program` has no model.
         ModelError: The model or the destination is refused; nothing is written.
         WriteError: Writing failed; what was there before is whole.

@@ -19,7 +19,7 @@ __all__ = ["TensorWithoutDataError", "one_tensor_a_storage", "require_data"]
 
 
 class TensorWithoutDataError(ModelError):
-    """An initializer has no bytes: it is fake, on torch's meta device, freed, or was never set."""
+    """A tensor has no bytes to write: fake, on torch's meta device, freed, sparse, or never set."""
 
     usual_hint = (
         "Give it data (ONNXProgram.apply_weights), "
@@ -43,12 +43,14 @@ def require_data(model: ir.Model) -> None:
 
 def _missing(tensor: ir.TensorProtocol) -> str | None:
     """Say what is there in place of bytes; None where the bytes are there, as far as is known."""
-    raw = _strided(tensor)
+    raw = _wrapped(tensor)
     if raw is None:
         return None
-    storage = raw.untyped_storage()
     if raw.is_meta:
         return "a tensor on the meta device"
+    if raw.layout is not _torch().strided:
+        return f"a tensor of layout {raw.layout}; make it dense"
+    storage = raw.untyped_storage()
     if storage.device.type == "meta":  # it claims another device: the mark of a fake tensor
         return f"a {type(raw).__name__}, exported under fake mode"
     # Freed by resize_(0), as FSDP does: its address is null, and reading there ends the process.
@@ -95,26 +97,32 @@ def _memory_of(tensor: ir.TensorProtocol) -> Hashable | None:
     known: subclasses, which may compute their bytes, lazily negated or conjugated views, and
     tensors without elements.
     """
-    raw = _strided(tensor)
+    raw = _wrapped(tensor)
     if raw is None or type(raw) not in _plain() or not raw.numel():
         return None
-    if raw.is_meta or raw.is_neg() or raw.is_conj() or raw.is_quantized:
+    if (
+        raw.is_meta
+        or raw.layout is not _torch().strided
+        or raw.is_neg()
+        or raw.is_conj()
+        or raw.is_quantized
+    ):
         return None
     where = (str(raw.device), raw.data_ptr(), raw.dtype, tuple(raw.shape), raw.stride())
     return type(tensor), tensor.dtype, tuple(tensor.shape), where
 
 
-def _strided(tensor: ir.TensorProtocol) -> torch.Tensor | None:
-    """The torch tensor that a tensor of the model wraps, where it is one with a storage."""
-    loaded: Any = sys.modules.get("torch")
-    if loaded is None:  # then nothing can be a torch tensor
-        return None
-    if not isinstance(tensor, ir.Tensor):  # the `raw` of lazy tensors loads them
-        return None
-    raw = tensor.raw
-    return raw if isinstance(raw, loaded.Tensor) and raw.layout is loaded.strided else None
+def _wrapped(tensor: ir.TensorProtocol) -> torch.Tensor | None:
+    """The torch tensor that a tensor of the model wraps, where it is one."""
+    if "torch" not in sys.modules or not isinstance(tensor, ir.Tensor):
+        return None  # nothing can be a torch tensor; the `raw` of a lazy one would load it
+    return tensor.raw if isinstance(tensor.raw, _torch().Tensor) else None
 
 
 def _plain() -> tuple[type, ...]:
-    loaded: Any = sys.modules["torch"]
-    return loaded.Tensor, loaded.nn.Parameter
+    return _torch().Tensor, _torch().nn.Parameter
+
+
+def _torch() -> Any:
+    """torch, which somebody else has imported."""
+    return sys.modules["torch"]

@@ -190,6 +190,8 @@ def empty_program(kind: str) -> Any:
     for name, value in program.model.graph.initializers.items():
         if kind == "freed":
             weights[name].untyped_storage().resize_(0)
+        elif kind == "sparse":
+            program.apply_weights({name: weights[name].to_sparse()})
         else:
             value.const_value = None
     return program
@@ -201,6 +203,7 @@ def empty_program(kind: str) -> Any:
         ("fake", "FakeTensor"),
         ("meta", "meta device"),
         ("freed", "freed storage"),
+        ("sparse", "layout torch.sparse_coo"),
         ("unset", "no value"),
     ],
 )
@@ -228,6 +231,23 @@ def test_weights_that_are_applied_to_a_fake_export_are_written(tmp_path: Path) -
     outputs = run(tmp_path / "m.onnx", feeds_of(program, example))
     wanted = example.model(*example.args).detach().numpy()
     np.testing.assert_allclose(outputs[0], wanted, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2fnuz", "float4_e2m1fn_x2", "bool", "uint16"]
+)
+def test_every_element_type_is_written_as_torch_writes_it(dtype: str, tmp_path: Path) -> None:
+    torch, models = importlib.import_module("torch"), importlib.import_module(MODELS)
+    if not hasattr(torch, dtype):
+        pytest.skip(f"this torch has no {dtype}")
+    program = models.export(models.mlp())
+    packed = torch.randint(0, 2, (256, 128), dtype=torch.uint8)
+    kind = getattr(torch, dtype)
+    program.apply_weights({"0.weight": packed.view(kind)})
+    save_program(program, tmp_path / "ours.onnx")
+    program.save(tmp_path / "theirs.onnx", external_data=True)
+    assert "0.weight" in ranges(tmp_path / "ours.onnx")
+    assert loaded(tmp_path / "ours.onnx") == loaded(tmp_path / "theirs.onnx")
 
 
 def test_exporting_and_writing_is_one_call(tmp_path: Path) -> None:
