@@ -122,7 +122,7 @@ def export_aligned(
     if path is None:
         raise UsageError("there is no path to write to", hint="Pass path='model.onnx'.")
     _refuse(options)
-    saving = {key: options.pop(key) for key in SaveOptions.__annotations__ if key in options}
+    saving = {key: options.pop(key) for key in SaveOptions.__optional_keys__ if key in options}
     if isinstance(saving.get("external_data"), bool):
         del saving["external_data"]  # torch's switch, and it is on: the default name
     program = _exporter().export(model, args, f=None, dynamo=True, **options)

@@ -114,7 +114,7 @@ def _memory_of(tensor: ir.TensorProtocol) -> Hashable | None:
 
 def _wrapped(tensor: ir.TensorProtocol) -> torch.Tensor | None:
     """The torch tensor that a tensor of the model wraps, where it is one."""
-    if "torch" not in sys.modules or not isinstance(tensor, ir.Tensor):
+    if sys.modules.get("torch") is None or not isinstance(tensor, ir.Tensor):
         return None  # nothing can be a torch tensor; the `raw` of a lazy one would load it
     return tensor.raw if isinstance(tensor.raw, _torch().Tensor) else None
 

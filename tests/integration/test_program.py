@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ import onnx_ir as ir
 import pytest
 
 from onnx_align_pass import AlignError, ModelError, UsageError
+from onnx_align_pass.hooks.save_options import SaveOptions
 from onnx_align_pass.hooks.torch import (
     ExporterMissingError,
     TensorWithoutDataError,
@@ -19,6 +21,7 @@ from onnx_align_pass.hooks.torch import (
     save_program,
 )
 from onnx_align_pass.load import load
+from onnx_align_pass.save import save
 
 from .saved import loaded, ranges, state_of
 
@@ -69,6 +72,12 @@ def test_the_keywords_of_save_are_handed_on(tmp_path: Path) -> None:
     assert [name.name for name in report.models[0].data_files] == ["w.bin"]
     assert sorted(ranges(path).values()) == [("w.bin", 0, 4096), ("w.bin", 65536, 4096)]
     assert report.models[0].verified
+
+
+def test_they_are_all_the_keywords_of_save() -> None:
+    model, path, *keywords = inspect.signature(save).parameters
+    assert SaveOptions.__optional_keys__ == set(keywords)
+    assert (model, path) == ("model", "path")
 
 
 def test_an_initializer_without_a_value_is_named_and_nothing_is_written(tmp_path: Path) -> None:
