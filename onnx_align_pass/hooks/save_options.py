@@ -1,0 +1,36 @@
+"""The keywords of `save`, for hooks that hand them on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypedDict
+
+import onnx_ir as ir
+
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.progress import Progress
+
+__all__ = ["SaveOptions", "StrPath"]
+
+StrPath: TypeAlias = str | os.PathLike[str]
+
+
+class SaveOptions(TypedDict, total=False):
+    """What `onnx_align_pass.save.save` takes beside the model and the path; documented there."""
+
+    format: str | None
+    external_data: StrPath | None
+    size_threshold_bytes: int | None
+    max_shard_size_bytes: int | None
+    callback: Callable[[ir.TensorProtocol, Any], None] | None
+    max_workers: int | None
+    max_in_flight_bytes: int
+    alignment: int | None
+    align_threshold: int
+    storage: StoragePolicy | None
+    layout: LayoutPolicy | None
+    progress: Progress
+    verify: bool
+    force: bool
+    durable: bool

@@ -1,0 +1,1 @@
+"""Tests against other people's exporters; each skips by name where its exporter is not there."""
