@@ -18,6 +18,7 @@ __all__ = [
     "DestinationIsSourceError",
     "DiskFullError",
     "ExternalDataError",
+    "MissingExporterError",
     "ModelError",
     "ModelNotFoundError",
     "PlanError",
@@ -127,6 +128,17 @@ class SpanError(UsageError):
             "a range of bytes starts at 0 or later and is not negative",
             file=file,
             found=f"offset {offset}, length {length}",
+        )
+
+
+class MissingExporterError(AlignError):
+    """A hook needs an exporter that is not installed, or that cannot be imported."""
+
+    def __init__(self, module: str, extra: str, reason: str | None = None) -> None:
+        super().__init__(
+            f"{module} cannot be imported",
+            found=reason,
+            hint=f"Type `pip install 'onnx-align-pass[{extra}]'`.",
         )
 
 

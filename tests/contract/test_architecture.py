@@ -23,7 +23,10 @@ ONNX_OUTSIDE_MODEL = ("prepare", "write", "references", "bench", "hooks")
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 OPTIONAL = ("onnx_align_pass.bench", "onnx_align_pass.hooks")
 """The bench is a program of its own; both import what they measure or hook into, if it is there."""
-MAY_IMPORT_ALIGN = ("onnx_align_pass", "onnx_align_pass.bench", "onnx_align_cli")
+MAY_IMPORT_ALIGN = (
+    *("onnx_align_pass", "onnx_align_pass.bench", "onnx_align_pass.hooks"),
+    "onnx_align_cli",
+)
 """The composition root is the top of the house: nothing stands on it but these."""
 
 

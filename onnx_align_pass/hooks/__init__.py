@@ -1,0 +1,1 @@
+"""Alignment at the end of other people's exporters, each imported only when its hook is used."""

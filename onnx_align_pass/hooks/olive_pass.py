@@ -1,0 +1,121 @@
+"""The pass that Olive imports, by its package configuration (`hooks.olive` makes one).
+
+Nothing else imports this module: it imports Olive at its top.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+from olive.model import ONNXModelHandler
+from olive.model.utils import resolve_onnx_path
+from olive.passes import Pass
+from olive.passes.onnx.common import copy_context_bin_files
+from olive.passes.pass_config import PassConfigParam
+
+from onnx_align_pass.align import align_file
+from onnx_align_pass.errors import UsageError
+from onnx_align_pass.hooks.options import policies
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+
+__all__ = ["OnnxAlign"]
+
+_LAYOUT: Final = LayoutPolicy()
+_STORAGE: Final = StoragePolicy()
+_OPTIONS: Final[dict[str, tuple[type, Any, str]]] = {
+    "alignment": (
+        int,
+        _LAYOUT.alignment,
+        "Bytes, a power of two: every external tensor starts at a multiple of it.",
+    ),
+    "align_threshold": (
+        int,
+        _LAYOUT.align_threshold,
+        "Tensors of fewer bytes get small_alignment in place of alignment.",
+    ),
+    "small_alignment": (
+        int,
+        _LAYOUT.small_alignment,
+        "Bytes, a power of two: alignment of the tensors below align_threshold.",
+    ),
+    "element_floor": (
+        bool,
+        _LAYOUT.element_floor,
+        "Never align below the size of an element.",
+    ),
+    "pad": (
+        str,
+        _LAYOUT.pad,
+        "What is rounded up to the alignment: none, file (its end) or tensor (each one's end).",
+    ),
+    "size_threshold_bytes": (
+        int,
+        _STORAGE.size_threshold_bytes,
+        "Tensors of at least this many bytes are external data, smaller ones inline.",
+    ),
+    "convert_attribute": (
+        bool,
+        _STORAGE.convert_attribute,
+        "Whether tensors in attributes (Constant) are external data too.",
+    ),
+    "external_data_name": (
+        str,
+        None,
+        "Name of the data file; by default that of the model and .data.",
+    ),
+}
+_RUN: Final[dict[str, tuple[type, Any, str]]] = {
+    "verify": (bool, False, "Read the result back and compare it with its source."),
+    "durable": (bool, True, "Return only when the result is on the disk."),
+}
+
+
+class OnnxAlign(Pass):  # Olive lists it by this name
+    """Writes the model with aligned weights in one data file. Last in a workflow."""
+
+    @classmethod
+    def _default_config(cls, accelerator_spec: Any) -> dict[str, Any]:
+        del accelerator_spec  # a boundary that suits one device suits the others
+        return {
+            name: PassConfigParam(type_=kind, default_value=default, description=description)
+            for name, (kind, default, description) in {**_OPTIONS, **_RUN}.items()
+        }
+
+    def _run_for_config(self, model: Any, config: Any, output_model_path: str) -> Any:
+        if not isinstance(model, ONNXModelHandler):
+            raise UsageError(
+                "OnnxAlign takes an ONNX model",
+                found=type(model).__name__,
+                hint="Put OnnxConversion, or another exporter, before it.",
+            )
+        source = Path(model.model_path)
+        target = Path(resolve_onnx_path(output_model_path, source.name))
+        storage, layout = policies({name: getattr(config, name) for name in _OPTIONS})
+        align_file(
+            source,
+            target,
+            storage=storage,
+            layout=layout,
+            verify=config.verify,
+            overwrite=True,  # what a run of Olive that was killed left in its cache
+            durable=config.durable,
+        )
+        _carry(model, target.parent)
+        return ONNXModelHandler(
+            model_path=str(target.parent),
+            onnx_file_name=target.name,
+            inference_settings=model.inference_settings,
+            use_ort_extensions=model.use_ort_extensions,
+            external_initializers_file_name=model.external_initializers_file_name,
+            constant_inputs_file_name=model.constant_inputs_file_name,
+        )
+
+
+def _carry(model: Any, folder: Path) -> None:
+    """Bring along the other files that Olive keeps beside a model: adapters, compiled contexts."""
+    for path in (model.external_initializers_path, model.constant_inputs_path):
+        if path:
+            shutil.copy2(path, folder)
+    copy_context_bin_files(model.model_path, folder)

@@ -1,0 +1,1 @@
+"""Real exporters, end to end; each group of tests needs one of them installed."""
