@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         DestinationIsSourceError,
         DiskFullError,
         ExternalDataError,
+        LossyLoadError,
         MissingExporterError,
         ModelError,
         ModelNotFoundError,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
         SourceChangedError,
         SpanError,
         TensorError,
+        UninitializedTensorError,
         UnsafeDataFileError,
         UsageError,
         VerifyError,
@@ -38,9 +40,14 @@ if TYPE_CHECKING:
     )
     from onnx_align_pass.layout.plan import LayoutPlan
     from onnx_align_pass.layout.render import plan_json, plan_text
+    from onnx_align_pass.load import load
+    from onnx_align_pass.passes.tag_external import TagExternalDataPass
+    from onnx_align_pass.passes.tags import decision_of, tag_tensor
+    from onnx_align_pass.pipeline import WriteAlignedPass, align_pipeline
     from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
     from onnx_align_pass.progress import Progress
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
+    from onnx_align_pass.save import save, save_shared
     from onnx_align_pass.tensors import TensorFacts
     from onnx_align_pass.transfer.recover import Leftover, recover_folder
 
@@ -55,6 +62,7 @@ _HOME = {
         "DestinationIsSourceError",
         "DiskFullError",
         "ExternalDataError",
+        "LossyLoadError",
         "MissingExporterError",
         "ModelError",
         "ModelNotFoundError",
@@ -65,6 +73,7 @@ _HOME = {
         "SourceChangedError",
         "SpanError",
         "TensorError",
+        "UninitializedTensorError",
         "UnsafeDataFileError",
         "UsageError",
         "VerifyError",
@@ -72,9 +81,14 @@ _HOME = {
     ),
     "layout.plan": ("LayoutPlan",),
     "layout.render": ("plan_json", "plan_text"),
+    "load": ("load",),
+    "passes.tag_external": ("TagExternalDataPass",),
+    "passes.tags": ("decision_of", "tag_tensor"),
+    "pipeline": ("WriteAlignedPass", "align_pipeline"),
     "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
     "progress": ("Progress",),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
+    "save": ("save", "save_shared"),
     "tensors": ("TensorFacts",),
     "transfer.recover": ("Leftover", "recover_folder"),
 }
@@ -94,6 +108,7 @@ __all__ = [
     "LayoutPlan",
     "LayoutPolicy",
     "Leftover",
+    "LossyLoadError",
     "MissingExporterError",
     "ModelAlignment",
     "ModelError",
@@ -107,19 +122,28 @@ __all__ = [
     "SpanError",
     "StorageDecision",
     "StoragePolicy",
+    "TagExternalDataPass",
     "TensorError",
     "TensorFacts",
+    "UninitializedTensorError",
     "UnsafeDataFileError",
     "UsageError",
     "VerifyError",
+    "WriteAlignedPass",
     "WriteError",
     "__version__",
     "align_external_data_streaming",
     "align_file",
+    "align_pipeline",
+    "decision_of",
+    "load",
     "plan_file",
     "plan_json",
     "plan_text",
     "recover_folder",
+    "save",
+    "save_shared",
+    "tag_tensor",
 ]
 
 

@@ -11,9 +11,10 @@ from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.references import References
-from onnx_align_pass.repack import Options, repack
+from onnx_align_pass.repack import repack
 from onnx_align_pass.repack_folder import repack_folder
 from onnx_align_pass.report import AlignReport
+from onnx_align_pass.run import Options
 
 __all__ = ["align_external_data_streaming", "align_file", "plan_file"]
 

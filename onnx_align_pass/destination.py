@@ -37,6 +37,11 @@ class Destination:
     model: Path
     in_place: bool
     overwrite: bool
+    source_is_held: bool = False
+    """The source is in memory, and is pointed at the new files once they stand: they may replace
+    the files that it is read from."""
+    source_moves: bool = False
+    """All of the source's tensors are: what it was read from may be removed too."""
 
     @classmethod
     def of(cls, source: Path, destination: Path | None, *, overwrite: bool) -> Destination:
@@ -81,6 +86,28 @@ class Destination:
             )
         return cls(model, in_place=False, overwrite=overwrite)
 
+    @classmethod
+    def of_model(cls, path: Path, *, force: bool, source_moves: bool) -> Destination:
+        """Where a model that is in memory is saved; a model that is there is replaced.
+
+        Args:
+            path: The model file.
+            force: Replace a data file too that no model claims.
+            source_moves: See the field.
+
+        Raises:
+            DestinationError: No file can have this name, or a folder has it.
+        """
+        if "\0" in str(path):
+            raise DestinationError("no file can have this name", file=path)
+        if os.path.isdir(path):
+            raise DestinationExistsError(
+                "the destination is a folder", file=path, hint="Name a file in it."
+            )
+        return cls(
+            path, in_place=False, overwrite=force, source_is_held=True, source_moves=source_moves
+        )
+
     @property
     def folder(self) -> Path:
         """The folder of the model, and of its data."""
@@ -106,7 +133,7 @@ class Destination:
             self._check_not_read(self.model, prepared)
             notes += self._check_sharing(self.model, references)
         for name in names:
-            self._check_name(name)
+            self._check_name(name, prepared)
             path = self.folder / name
             if not _exists(path):
                 continue
@@ -114,7 +141,7 @@ class Destination:
             notes += self._check_sharing(path, references)
         superseded = {
             name: FileState.of(self.folder / name)
-            for name in sorted(claimed.difference(names))
+            for name in sorted(claimed.difference(names, prepared.kept))
             if self._removable(name, prepared, references)
         }
         return Replacement(
@@ -136,8 +163,14 @@ class Destination:
         plain = (os.path.normpath(name) for name in names)
         return frozenset(n for n in plain if not n.startswith((os.pardir, "/")) and n != os.curdir)
 
-    def _check_name(self, name: str) -> None:
+    def _check_name(self, name: str, prepared: Prepared) -> None:
         path = self.folder / name
+        if name in prepared.kept:
+            raise DestinationExistsError(
+                "the data file is one that the model goes on pointing at",
+                file=path,
+                hint="Name the new data file otherwise.",
+            )
         if path == self.model:
             raise DestinationError(
                 "data and model would be one file", file=path, hint="Name the data file otherwise."
@@ -173,6 +206,8 @@ class Destination:
 
     def _check_not_read(self, path: Path, prepared: Prepared) -> None:
         """Refuse to replace a file that the source is made of."""
+        if self.source_is_held:
+            return
         if any(_same(path, one) for one in self._read(prepared)):
             raise DestinationIsSourceError(
                 "the destination is the source, or the source's data",
@@ -211,7 +246,8 @@ class Destination:
         path = self.folder / name
         if os.path.islink(path) or not os.path.isfile(path):
             return False
-        if not self.in_place and any(_same(path, one) for one in self._read(prepared)):
+        keeps_source = not (self.in_place or self.source_moves)
+        if keeps_source and any(_same(path, one) for one in self._read(prepared)):
             return False
         sharers = references.others(self.model, path)
         return not (sharers.users or sharers.unreadable or sharers.broken)

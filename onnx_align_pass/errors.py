@@ -18,6 +18,7 @@ __all__ = [
     "DestinationIsSourceError",
     "DiskFullError",
     "ExternalDataError",
+    "LossyLoadError",
     "MissingExporterError",
     "ModelError",
     "ModelNotFoundError",
@@ -28,6 +29,7 @@ __all__ = [
     "SourceChangedError",
     "SpanError",
     "TensorError",
+    "UninitializedTensorError",
     "UnsafeDataFileError",
     "UsageError",
     "VerifyError",
@@ -162,6 +164,20 @@ class TensorError(ModelError):
     """A tensor contradicts itself: its dtype, shape and bytes do not fit."""
 
     usual_hint = "The model is damaged; export it again."
+
+
+class UninitializedTensorError(TensorError):
+    """An initializer has no value, or a value without bytes: there is nothing to write."""
+
+    usual_hint = "Give it a value, or make it a graph input."
+
+
+class LossyLoadError(ModelError):
+    """The model holds what an `ir.Model` cannot: loaded and saved again, it would be lost."""
+
+    usual_hint = (
+        "Repack it from file to file (`align_file`), which loses nothing, or pass allow_loss=True."
+    )
 
 
 class ExternalDataError(ModelError):

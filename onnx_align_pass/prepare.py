@@ -38,8 +38,10 @@ class Prepared:
     """The tensors that are external now and will be inline."""
     requests: tuple[TensorRequest, ...]
     plan: LayoutPlan
-    drops_entries: bool
+    drops_entries: bool = False
     """Whether some tensor has external data entries that the result will not have."""
+    kept: frozenset[str] = frozenset()
+    """Data files that the result points at besides those of the plan, relative to its folder."""
 
     @property
     def homes(self) -> frozenset[str]:

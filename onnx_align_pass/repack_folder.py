@@ -15,8 +15,9 @@ from onnx_align_pass.errors import (
     UnsafeDataFileError,
 )
 from onnx_align_pass.references import References
-from onnx_align_pass.repack import Options, repack
+from onnx_align_pass.repack import repack
 from onnx_align_pass.report import AlignReport, ModelAlignment
+from onnx_align_pass.run import Options
 from onnx_align_pass.survey import Surveyed, inode, survey
 from onnx_align_pass.transfer.recover import is_staging_name, recover_folder
 

@@ -11,7 +11,8 @@ from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DataFileSharedError, DestinationError
 from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.references import References
-from onnx_align_pass.repack import Options, lies_as_planned
+from onnx_align_pass.repack import lies_as_planned
+from onnx_align_pass.run import Options
 
 __all__ = ["Inode", "Surveyed", "inode", "survey"]
 

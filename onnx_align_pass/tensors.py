@@ -6,6 +6,7 @@ dataclass takes three times as long to make.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from onnx_align_pass.policy import StorageDecision
     from onnx_align_pass.spans import Source
 
-__all__ = ["Slot", "SlotKind", "TensorFacts", "TensorRequest"]
+__all__ = ["Slot", "SlotKind", "TensorFacts", "TensorRequest", "name_of_node"]
 
 
 class SlotKind(Enum):
@@ -33,6 +34,11 @@ class Slot(NamedTuple):
     name: str
     """The name by which a person finds it; the place where it has none."""
     kind: SlotKind
+
+
+def name_of_node(op_type: str, name: str, outputs: Sequence[str]) -> str:
+    """The name by which a person finds a node: a Constant is known by what it makes."""
+    return outputs[0] if outputs and (op_type == "Constant" or not name) else name
 
 
 class TensorFacts(NamedTuple):

@@ -166,8 +166,10 @@ class _Planner:
 
 
 def _tie(request: TensorRequest) -> Tie | None:
-    """What two tensors must share to be tied: the same bytes of the same data file."""
+    """What two tensors must share to be tied: bytes of one data file, or the very same source."""
     source = request.source
-    if request.home is None or not isinstance(source, FileSpan):
+    if source is None:
         return None
-    return request.home, source.offset, source.length
+    if request.home is not None and isinstance(source, FileSpan):
+        return request.home, source.offset, source.length
+    return "", id(source), source.length

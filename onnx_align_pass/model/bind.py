@@ -11,7 +11,7 @@ from onnx_align_pass.layout.plan import Placement
 from onnx_align_pass.model.schema import TYPED_FIELDS
 from onnx_align_pass.model.skeleton import Cut, Skeleton
 from onnx_align_pass.model.wire import BYTES, encode_varint
-from onnx_align_pass.spans import FileSpan, Source
+from onnx_align_pass.spans import Source
 from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["bind", "relocate"]
@@ -88,8 +88,6 @@ def _embed(skeleton: Skeleton, tensor: onnx.TensorProto, source: Source | None) 
     tensor.ClearField("data_location")
     if source is None or source.length == 0:
         tensor.raw_data = b""
-    elif isinstance(source, FileSpan):
-        header = _RAW_TAG + encode_varint(source.length)
-        tensor.raw_data = skeleton.place(Cut("raw_data", (header, source), source))
     else:
-        tensor.raw_data = bytes(source.load())
+        header = _RAW_TAG + encode_varint(source.length)
+        tensor.raw_data = skeleton.place(Cut("raw_data", (header, source), None))

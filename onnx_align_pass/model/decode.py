@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from onnx import numpy_helper
 from onnx_align_pass.errors import TensorError
 from onnx_align_pass.model.schema import ELEMENT_BITS
 from onnx_align_pass.model.wire import WireReader
-from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.spans import FileSpan, Source
 
-__all__ = ["DecodedTensor", "read_span"]
+__all__ = ["DecodedTensor", "raw_tensor", "read_span"]
 
 _FLOAT_BYTES = {"float_data": 4, "double_data": 8}
 
@@ -28,7 +29,7 @@ class DecodedTensor:
     name: str
     file: Path
     """The model."""
-    fields: tuple[FileSpan | bytes, ...]
+    fields: tuple[Source | bytes, ...]
     """Fields of a TensorProto as they stand in the file, tags included."""
     field_name: str
     data_type: int
@@ -92,10 +93,17 @@ def _packed(tensor: onnx.TensorProto, field_name: str) -> bytes:
     return block[len(block) - size :]
 
 
-def read_span(span: FileSpan | bytes) -> bytes:
+def raw_tensor(data: bytes, data_type: int, shape: Sequence[int]) -> onnx.TensorProto:
+    """Make a TensorProto of little-endian bytes, elements of less than a byte packed."""
+    return onnx.TensorProto(raw_data=data, data_type=data_type, dims=shape)
+
+
+def read_span(span: Source | bytes) -> bytes:
     """Read a span that holds metadata or one tensor; bytes are themselves."""
     if isinstance(span, bytes):
         return span
+    if not isinstance(span, FileSpan):
+        return bytes(span.load())
     fd = os.open(span.path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         return WireReader(span.path, fd).read(span.offset, span.end)

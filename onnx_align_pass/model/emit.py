@@ -11,11 +11,11 @@ from google.protobuf.message import EncodeError
 from onnx_align_pass.errors import BrokenModelError
 from onnx_align_pass.model.skeleton import Cut, Skeleton
 from onnx_align_pass.model.wire import BYTES, BytesReader, encode_varint, fields_of
-from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.spans import Source
 
 __all__ = ["PROTOBUF_MAX_BYTES", "Part", "emit", "size_of"]
 
-Part = bytes | FileSpan
+Part = bytes | Source
 """A piece of the new model file."""
 
 PROTOBUF_MAX_BYTES = 2**31 - 1
@@ -90,7 +90,7 @@ class _Grower:
             out.append(self._small[tag_at:length_at] + encode_varint(size_of(inner)))
             out += inner
         out.append(self._small[kept:end])
-        return [part for part in out if isinstance(part, FileSpan) or part]
+        return [part for part in out if part != b""]
 
     def _holds_mark(self, start: int, end: int) -> bool:
         index = bisect_left(self._marks, start)

@@ -29,7 +29,7 @@ from onnx_align_pass.model.wire import (
     encode_varint,
     fields_of,
 )
-from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.spans import FileSpan, Source
 
 __all__ = ["CUT_BYTES", "Cut", "Skeleton", "read_skeleton"]
 
@@ -59,7 +59,7 @@ class Cut:
 
     field_name: str
     """The field of TensorProto that holds them: `raw_data`, `float_data` ..."""
-    fields: tuple[FileSpan | bytes, ...]
+    fields: tuple[Source | bytes, ...]
     """The field as it stands in the file, tags included: what puts it back unchanged."""
     payload: FileSpan | None
     """The tensor's little-endian bytes, where they are one range of the file."""

@@ -123,7 +123,7 @@ def _decoded(
     facts: TensorFacts,
     tensor: onnx.TensorProto,
     skeleton: Skeleton,
-    fields: tuple[FileSpan | bytes, ...],
+    fields: tuple[Source | bytes, ...],
     field_name: str,
 ) -> DecodedTensor:
     name, file = facts.slot.name, skeleton.path

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 import onnx
 
-from onnx_align_pass.tensors import Slot, SlotKind
+from onnx_align_pass.tensors import Slot, SlotKind, name_of_node
 
 __all__ = ["walk"]
 
@@ -72,10 +72,7 @@ def _nodes(nodes: Iterable[onnx.NodeProto], place: str, kind: SlotKind) -> Itera
 
 
 def _node_name(node: onnx.NodeProto) -> str:
-    """The name by which a person finds a node: a Constant is known by what it makes."""
-    if node.output and (node.op_type == "Constant" or not node.name):
-        return _text(node.output[0])
-    return _text(node.name)
+    return _text(name_of_node(node.op_type, node.name, node.output))
 
 
 def _text(name: str | bytes) -> str:

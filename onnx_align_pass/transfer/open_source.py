@@ -18,11 +18,11 @@ from onnx_align_pass.errors import (
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.guard import Guard
 
-__all__ = ["SourceFiles"]
+__all__ = ["FileIdentity", "SourceFiles"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Identity:
+class FileIdentity:
     """What must stay the same while a file is read."""
 
     device: int
@@ -31,7 +31,8 @@ class _Identity:
     mtime_ns: int
 
     @classmethod
-    def of(cls, found: os.stat_result) -> _Identity:
+    def of(cls, found: os.stat_result) -> FileIdentity:
+        """Identity of a file from its `stat`."""
         return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
 
 
@@ -61,7 +62,7 @@ class SourceFiles:
         self._limit = limit
         self._trusted: set[Path] = set()
         self._open: OrderedDict[Path, int] = OrderedDict()
-        self._seen: dict[Path, _Identity] = {}
+        self._seen: dict[Path, FileIdentity] = {}
         self._checked: tuple[Path | None, int] = (None, 0)
         self.notes: list[str] = []
         """What the user should know of files that were read all the same."""
@@ -69,6 +70,10 @@ class SourceFiles:
     def trust(self, path: Path) -> None:
         """Let a file that the user named be anywhere, a symlink, or have several links."""
         self._trusted.add(path)
+
+    def expect(self, path: Path, identity: FileIdentity) -> None:
+        """Let a file be read only as it was when `identity` was taken."""
+        self._seen[path] = identity
 
     def fd(self, path: Path, *, tensor: str | None = None) -> int:
         """Return a descriptor that can be read until the next call.
@@ -90,9 +95,13 @@ class SourceFiles:
 
     def size(self, path: Path, *, tensor: str | None = None) -> int:
         """Bytes of a file when it was first seen. Raises what `fd` raises."""
+        return self.identity(path, tensor=tensor).size
+
+    def identity(self, path: Path, *, tensor: str | None = None) -> FileIdentity:
+        """Identity of a file when it was first seen. Raises what `fd` raises."""
         if path not in self._seen:
             self.fd(path, tensor=tensor)
-        return self._seen[path].size
+        return self._seen[path]
 
     def check(self, span: FileSpan, tensor: str) -> None:
         """Prove that a span lies within its file.
@@ -118,8 +127,12 @@ class SourceFiles:
                 found = os.stat(path)
             except OSError as error:
                 raise _changed(path, found=error.strerror) from None
-            if _Identity.of(found) != identity:
+            if FileIdentity.of(found) != identity:
                 raise _changed(path)
+
+    def changed(self) -> frozenset[Path]:
+        """The files seen that are not what they were, or gone."""
+        return frozenset(path for path, seen in self._seen.items() if _now(path) != seen)
 
     def _opened(self, path: Path, tensor: str | None) -> int:
         try:
@@ -148,7 +161,7 @@ class SourceFiles:
 
     def _meet(self, found: os.stat_result, path: Path, tensor: str | None) -> None:
         """Remember a file that is seen first; know it again later."""
-        identity = _Identity.of(found)
+        identity = FileIdentity.of(found)
         if path in self._seen:
             if self._seen[path] != identity:
                 raise _changed(path, tensor)
@@ -170,6 +183,13 @@ class SourceFiles:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _now(path: Path) -> FileIdentity | None:
+    try:
+        return FileIdentity.of(os.stat(path))
+    except OSError:
+        return None
 
 
 def _changed(path: Path, tensor: str | None = None, found: str | None = None) -> SourceChangedError:

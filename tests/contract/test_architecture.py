@@ -19,7 +19,7 @@ GROUND_FLOOR = {
         *("report", "spans", "tensors", "units"),
     )
 }
-ONNX_OUTSIDE_MODEL = ("prepare", "write", "references", "bench", "hooks")
+ONNX_OUTSIDE_MODEL = ("prepare", "prepare_ir", "load", "references", "bench", "hooks")
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 OPTIONAL = ("onnx_align_pass.bench", "onnx_align_pass.hooks")
 """The bench is a program of its own; both import what they measure or hook into, if it is there."""

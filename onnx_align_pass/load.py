@@ -1,0 +1,117 @@
+"""From a model file to an ir.Model whose weights stay on disk until they are asked for."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx
+import onnx_ir as ir
+
+from onnx_align_pass.errors import LossyLoadError, UsageError
+from onnx_align_pass.garbage import collector_paused
+from onnx_align_pass.model.decode import DecodedTensor
+from onnx_align_pass.model.losses import losses
+from onnx_align_pass.model.park import Parked, park
+from onnx_align_pass.model.skeleton import read_skeleton
+from onnx_align_pass.passes.collect import Held, tensors_of
+from onnx_align_pass.prepare import open_sources
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.stored import NumbersInFile, StoredTensor
+from onnx_align_pass.transfer.open_source import SourceFiles
+
+__all__ = ["load"]
+
+
+def load(path: str | os.PathLike[str], *, allow_loss: bool = False) -> ir.Model:
+    """Read a model for passes to work on; memory is the metadata.
+
+    Weights over 1 KiB stay where they are, external and inline ones alike, also in subgraphs and
+    functions: they are `ir.ExternalTensor` with an absolute base folder (inline ones point into the
+    `.onnx`; numbers in typed fields that are not plain bytes are lazy tensors).
+
+    Args:
+        path: The model.
+        allow_loss: Load also what onnx-ir cannot hold in full; what it drops is gone when the model
+            is saved.
+
+    Raises:
+        ModelError: The model is missing or broken, or its data is.
+        LossyLoadError: It holds what an `ir.Model` cannot: sparse initializers, training
+            information, unknown fields ... The error lists it.
+    """
+    if not os.fspath(path):
+        raise UsageError("path is empty", needed="the path of a model")
+    file = Path.cwd() / path
+    with collector_paused(), open_sources(file) as files:
+        skeleton = read_skeleton(file)
+        parked = park(skeleton)
+        for one in parked.values():
+            if isinstance(one.source, FileSpan):
+                files.check(one.source, one.facts.slot.name)
+        model = _deserialized(file, skeleton.proto)
+        if not allow_loss:
+            _check_losses(file, skeleton.proto, model)
+        for held in list(tensors_of(model)):
+            mine = parked.get(_location(held))
+            if mine is not None:
+                held.holder.put(_stored(held, mine, file, files))
+    return model
+
+
+def _location(held: Held) -> str:
+    tensor = held.tensor
+    return str(tensor.location) if isinstance(tensor, ir.ExternalTensor) else ""
+
+
+def _deserialized(file: Path, proto: onnx.ModelProto) -> ir.Model:
+    try:
+        return ir.serde.deserialize_model(proto)
+    except Exception as error:  # whatever onnx-ir raises on what it does not know
+        raise LossyLoadError(
+            "onnx-ir cannot read it", file=file, found=_root_cause(error)
+        ) from error
+
+
+def _check_losses(file: Path, before: onnx.ModelProto, model: ir.Model) -> None:
+    try:
+        after = ir.serde.serialize_model(model)
+    except Exception as error:
+        raise LossyLoadError(
+            "onnx-ir cannot write it again", file=file, found=_root_cause(error)
+        ) from error
+    lost = losses(before, after)
+    if lost:
+        raise LossyLoadError("onnx-ir would lose a part of it", file=file, found="; ".join(lost))
+
+
+def _root_cause(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"
+
+
+def _stored(held: Held, parked: Parked, file: Path, files: SourceFiles) -> ir.TensorProtocol:
+    """The tensor that stands for a parked one."""
+    tensor, source, shape = held.tensor, parked.source, ir.Shape(parked.facts.shape)
+    assert tensor is not None, "it was found by its location"
+    if isinstance(source, FileSpan):
+        return StoredTensor(
+            source,
+            model=file,
+            identity=files.identity(source.path, tensor=parked.facts.slot.name),
+            dtype=tensor.dtype,
+            shape=shape,
+            name=tensor.name or "",
+            doc_string=tensor.doc_string,
+            metadata_props=dict(tensor.metadata_props),
+        )
+    assert isinstance(source, DecodedTensor), "all that is parked lies in files"
+    return ir.LazyTensor(
+        NumbersInFile(source, files.identity(file), tensor.dtype, shape),
+        dtype=tensor.dtype,
+        shape=shape,
+        name=tensor.name,
+        doc_string=tensor.doc_string,
+        metadata_props=dict(tensor.metadata_props),
+    )

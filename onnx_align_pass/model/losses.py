@@ -1,0 +1,106 @@
+"""What of a model another copy of it lacks: the question that a round trip must answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import onnx
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+__all__ = ["losses"]
+
+_KEYS: Final = {
+    "initializer": ("name",),
+    "value_info": ("name",),
+    "quantization_annotation": ("tensor_name",),
+    "metadata_props": ("key",),
+    "quant_parameter_tensor_names": ("key",),
+    "opset_import": ("domain",),
+    "functions": ("domain", "name", "overload"),
+    "attribute": ("name",),
+    "attribute_proto": ("name",),
+}
+"""Repeated messages that are told by name, not by position."""
+_REDUNDANT: Final = frozenset({"type"})
+"""Of an attribute; derived from the field that is set."""
+
+
+def losses(before: onnx.ModelProto, after: onnx.ModelProto) -> list[str]:
+    """List what `before` holds and `after` does not: one entry a kind, with a number and a place.
+
+    What `after` has more is no loss. Order counts where ONNX gives it a meaning, such as nodes.
+
+    Args:
+        before: The model as it was.
+        after: The same model after a round trip.
+    """
+    found: dict[str, list[str]] = {}
+    for kind, place in _lost(before, after, ""):
+        found.setdefault(kind, []).append(place)
+    return [
+        f"{len(places):,} x {kind} (at {places[0] or 'the model'})"
+        for kind, places in found.items()
+    ]
+
+
+def _lost(before: Any, after: Any, place: str) -> Iterator[tuple[str, str]]:
+    """Pairs of kind and place of what a message has lost."""
+    if before == after:
+        return
+    if len(UnknownFieldSet(before)) > len(UnknownFieldSet(after)):
+        yield f"unknown fields of {before.DESCRIPTOR.name}", place
+    for field, value in before.ListFields():
+        where = f"{place}.{field.name}" if place else field.name
+        other = getattr(after, field.name)
+        if field.is_repeated:
+            if field.message_type is not None:
+                yield from _lost_messages(field.name, value, other, where)
+            elif list(value) != list(other) and not _is_trailing_blank(value, other):
+                yield field.name, place
+        elif field.message_type is not None:
+            if not after.HasField(field.name):
+                yield field.name, place
+            else:
+                yield from _lost(value, other, where)
+        elif value != other and not _means_nothing(before, field):
+            yield field.name, place
+
+
+def _lost_messages(
+    name: str, before: Sequence[Any], after: Sequence[Any], place: str
+) -> Iterator[tuple[str, str]]:
+    keys = _KEYS.get(name)
+    if keys is None:
+        for index, one in enumerate(before):
+            if index >= len(after):
+                yield name, f"{place}[{index}]"
+            else:
+                yield from _lost(one, after[index], f"{place}[{index}]")
+        return
+    kept = {tuple(getattr(one, key) for key in keys): one for one in reversed(after)}
+    times = Counter(tuple(getattr(one, key) for key in keys) for one in before)
+    last = {tuple(getattr(one, key) for key in keys): index for index, one in enumerate(before)}
+    for index, one in enumerate(before):
+        key = tuple(getattr(one, key) for key in keys)
+        if times[key] > 1 and index != last[key]:
+            yield f"{name} given twice", f"{place}[{index}]"
+        elif key not in kept:
+            yield name, f"{place}[{index}]"
+        else:
+            yield from _lost(one, kept[key], f"{place}[{index}]")
+
+
+def _is_trailing_blank(before: Sequence[Any], after: Sequence[Any]) -> bool:
+    """Whether only empty names at the end are gone: absent optional inputs and outputs."""
+    head = list(before[: len(after)])
+    return head == list(after) and not any(before[len(after) :])
+
+
+def _means_nothing(before: Any, field: FieldDescriptor) -> bool:
+    """Whether a field says nothing that an absent one does not."""
+    return getattr(before, field.name) == field.default_value or (
+        field.name in _REDUNDANT and before.DESCRIPTOR.name == "AttributeProto"
+    )

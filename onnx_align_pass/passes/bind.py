@@ -1,0 +1,67 @@
+"""Tensors of an ir.Model put aside for a while, or pointed at new files for good."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+import onnx_ir as ir
+
+from onnx_align_pass.passes.collect import Held, tensors_of
+from onnx_align_pass.tensors import TensorFacts
+
+__all__ = ["rebind", "stand_in", "stood_in"]
+
+
+def stand_in(
+    held: Held, facts: TensorFacts, location: str, offset: int | None = None
+) -> ir.ExternalTensor:
+    """Make an external tensor that says all of a tensor but its bytes."""
+    tensor = held.tensor
+    assert tensor is not None, "its facts are known"
+    return ir.ExternalTensor(
+        location,
+        offset,
+        None if offset is None else facts.nbytes,
+        tensor.dtype,
+        shape=ir.Shape(facts.shape),
+        name=tensor.name or "",
+        doc_string=tensor.doc_string,
+        metadata_props=dict(tensor.metadata_props),
+    )
+
+
+@contextmanager
+def stood_in(replacements: Iterable[tuple[Held, ir.ExternalTensor]]) -> Iterator[None]:
+    """Hang stand-ins where tensors hang; when done, all is as it was, attributes and names too."""
+    undo: list[tuple[Held, ir.TensorProtocol | None]] = []
+    try:
+        for held, tensor in replacements:
+            undo.append((held, held.tensor))
+            held.holder.put(tensor)
+        yield
+    finally:
+        for held, before in reversed(undo):
+            held.holder.restore(before)
+
+
+def rebind(model: ir.Model, moved: Mapping[int, ir.TensorProtocol]) -> int:
+    """Hang new tensors where old ones hang, wherever that is; return how many changed.
+
+    Args:
+        model: The model.
+        moved: The new tensors by the `id` of the old ones, which are alive.
+    """
+    count = 0
+    for held in list(tensors_of(model)):
+        new = moved.get(id(held.tensor))
+        if new is not None:
+            held.holder.put(new)
+            count += 1
+    for node in model.graph.all_nodes():
+        for output in node.outputs:
+            # What a fold has left there reads from the same files.
+            new = moved.get(id(output.const_value))
+            if new is not None:
+                output.const_value = new
+    return count

@@ -1,0 +1,105 @@
+"""After a commit: the tensors that stand for those of a model in the files that were written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import onnx_ir as ir
+
+from onnx_align_pass.model.skeleton import read_skeleton
+from onnx_align_pass.model.walk import walk
+from onnx_align_pass.prepare import Prepared
+from onnx_align_pass.prepare_ir import Collected
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.stored import NumbersInFile, StoredTensor
+from onnx_align_pass.transfer.open_source import FileIdentity
+
+__all__ = ["restored"]
+
+
+def restored(
+    collected: Sequence[Collected],
+    prepared: Prepared,
+    path: Path,
+    stale: frozenset[Path],
+    *,
+    everything: bool,
+) -> dict[int, ir.TensorProtocol]:
+    """Make new tensors for those whose files were replaced, or for all external ones.
+
+    Args:
+        collected: The model's tensors.
+        prepared: What was written.
+        path: The model file; absolute.
+        stale: Files that are not what they were when they were read.
+        everything: Whether tensors whose bytes are where they were, or in memory, move too.
+
+    Returns:
+        The new tensors by the `id` of the old ones.
+    """
+    spans = dict(_spans(prepared, path))
+    moved: dict[int, ir.TensorProtocol] = {}
+    inline: dict[str, ir.TensorProtocol] | None = None
+    for one in collected:
+        tensor, place = one.held.tensor, one.facts.slot.place
+        assert tensor is not None, "it was written"
+        is_stale = _backing(tensor) in stale
+        span = spans.get(place)
+        if span is not None and (is_stale or (everything and _span(tensor) != span)):
+            moved[id(tensor)] = _stored(tensor, one.facts.shape, span, path)
+        elif span is None and is_stale and id(tensor) not in moved:
+            inline = inline or _inline(path)
+            moved[id(tensor)] = inline[place]
+    return moved
+
+
+def _spans(prepared: Prepared, path: Path) -> Iterator[tuple[str, FileSpan]]:
+    files = {file.name: path.parent / file.name for file in prepared.plan.files}
+    for one in prepared.plan.placements:
+        yield one.request.facts.slot.place, FileSpan(files[one.file], one.offset, one.length)
+
+
+def _backing(tensor: ir.TensorProtocol) -> Path | None:
+    """The file that a tensor's bytes are read from."""
+    if isinstance(tensor, ir.ExternalTensor):
+        return Path.cwd() / tensor.path
+    if isinstance(tensor, ir.LazyTensor) and isinstance(tensor.raw, NumbersInFile):
+        return tensor.raw.decoded.file
+    return None
+
+
+def _span(tensor: ir.TensorProtocol) -> FileSpan | None:
+    if not isinstance(tensor, ir.ExternalTensor):
+        return None
+    return FileSpan(Path.cwd() / tensor.path, tensor.offset or 0, tensor.length or tensor.nbytes)
+
+
+def _stored(
+    tensor: ir.TensorProtocol, shape: tuple[int, ...], span: FileSpan, model: Path
+) -> StoredTensor:
+    return StoredTensor(
+        span,
+        model=model,
+        identity=FileIdentity.of(os.stat(span.path)),
+        dtype=tensor.dtype,
+        shape=ir.Shape(shape),
+        name=tensor.name or "",
+        doc_string=tensor.doc_string,
+        metadata_props=dict(tensor.metadata_props),
+    )
+
+
+def _inline(path: Path) -> dict[str, ir.TensorProtocol]:
+    """The tensors that are inline in a model file, by place; large ones stay in it."""
+    skeleton = read_skeleton(path)
+    found: dict[str, ir.TensorProtocol] = {}
+    for slot, proto in walk(skeleton.proto):
+        cut = skeleton.cut_of(proto)
+        tensor = ir.serde.deserialize_tensor(proto)
+        if cut is None:
+            found[slot.place] = tensor
+        elif cut.payload is not None:
+            found[slot.place] = _stored(tensor, tuple(proto.dims), cut.payload, path)
+    return found

@@ -1,0 +1,127 @@
+"""What every run does around its own work: heal the folder, write or leave be, report."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from onnx_align_pass.destination import Destination, Replacement
+from onnx_align_pass.garbage import collector_paused
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.prepare import Prepared
+from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.references import References
+from onnx_align_pass.report import DataFile, ModelAlignment
+from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
+from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.recover import Leftover, recover_folder
+from onnx_align_pass.write import Written, write
+
+__all__ = ["Options", "Run", "begin"]
+
+_SOON_WRITTEN = 1 << 30
+"""Bytes; a longer copy does not keep the garbage collector waiting."""
+_NO_REPLACEMENT = Replacement(None, {}, {}, ())
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What a run was asked for; see `align_file`."""
+
+    storage: StoragePolicy = field(default_factory=StoragePolicy)
+    layout: LayoutPolicy = field(default_factory=LayoutPolicy)
+    progress: Progress = SILENT
+    verify: bool = False
+    overwrite: bool = False
+    durable: bool = True
+    chunk_size: int = CHUNK_BYTES
+    """Most bytes that one transfer moves."""
+
+
+@contextmanager
+def begin(destination: Destination, options: Options, references: References) -> Iterator[Run]:
+    """Begin a run: what a killed one left in the folder is finished or removed first."""
+    started = time.perf_counter()
+    leftovers = tuple(recover_folder(destination.folder, destination.model.name))
+    with (
+        collector_paused() as resume_collector,
+        Ladder(chunk_size=options.chunk_size) as ladder,
+    ):
+        yield Run(destination, options, references, ladder, leftovers, started, resume_collector)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that has begun; it ends with `publish` or `leave`."""
+
+    destination: Destination
+    options: Options
+    references: References
+    ladder: Ladder
+    leftovers: tuple[Leftover, ...]
+    started: float
+    resume_collector: Callable[[], None]
+
+    def publish(self, prepared: Prepared, files: SourceFiles) -> ModelAlignment:
+        """Stage and publish.
+
+        Raises:
+            ModelError: The destination is refused, or a source cannot be read; all is as it was.
+            WriteError: Writing failed; all is as it was.
+        """
+        replacement = self.destination.examine(prepared, self.references)
+        if prepared.plan.total_bytes > _SOON_WRITTEN:
+            self.resume_collector()
+        written = write(
+            prepared,
+            self.destination,
+            replacement,
+            files=files,
+            ladder=self.ladder,
+            progress=self.options.progress,
+            durable=self.options.durable,
+            verify=self.options.verify,
+        )
+        self.references.forget(self.destination.model)
+        return self._report(prepared, replacement, written)
+
+    def leave(self, prepared: Prepared, model_bytes: int) -> ModelAlignment:
+        """Report that the model lies as planned already; nothing is written."""
+        return self._report(prepared, _NO_REPLACEMENT, Written(model_bytes, {}), unchanged=True)
+
+    def _report(
+        self,
+        prepared: Prepared,
+        replacement: Replacement,
+        written: Written,
+        *,
+        unchanged: bool = False,
+    ) -> ModelAlignment:
+        plan = prepared.plan
+        return ModelAlignment(
+            source=prepared.skeleton.path,
+            destination=self.destination.model,
+            data_files=tuple(DataFile(file.name, file.size) for file in plan.files),
+            external_tensors=len(plan.placements),
+            inline_tensors=len(plan.inline),
+            tensor_bytes=plan.tensor_bytes,
+            padding_bytes=plan.padding_bytes,
+            model_bytes=written.model_bytes,
+            unchanged=unchanged,
+            removed=tuple(
+                name
+                for name in replacement.superseded
+                if not os.path.lexists(self.destination.folder / name)
+            ),
+            verified=not unchanged and self.options.verify,
+            moved=written.moved,
+            notes=(
+                *plan.notes,
+                *replacement.notes,
+                *(f"{one.path.name}: {one.outcome}: {one.reason}" for one in self.leftovers),
+            ),
+            seconds=time.perf_counter() - self.started,
+        )

@@ -1,0 +1,215 @@
+"""The calls that people make, from an ir.Model to files."""
+
+from __future__ import annotations
+
+import os
+from enum import Enum
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
+
+import onnx_ir as ir
+
+from onnx_align_pass.callback import Callback
+from onnx_align_pass.errors import UsageError
+from onnx_align_pass.passes.decide import decide, decide_again
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.report import AlignReport
+from onnx_align_pass.run import Options
+from onnx_align_pass.save_run import Ways, save_model
+from onnx_align_pass.transfer.ahead import Ahead
+
+__all__ = ["save", "save_shared"]
+
+PathLike: TypeAlias = str | os.PathLike[str]
+
+
+class _Unset(Enum):
+    """What a keyword has that was not given: None has a meaning."""
+
+    UNSET = "not given"
+
+
+UNSET: Final = _Unset.UNSET
+_IN_FLIGHT_BYTES: Final = 1 << 30
+
+
+def save(
+    model: ir.Model,
+    path: PathLike,
+    *,
+    format: str | None = None,  # noqa: A002 - onnx_ir.save's name
+    external_data: PathLike | None = None,
+    size_threshold_bytes: int | _Unset | None = UNSET,
+    max_shard_size_bytes: int | None = None,
+    callback: Callback | None = None,
+    max_workers: int | None = None,
+    max_in_flight_bytes: int = _IN_FLIGHT_BYTES,
+    alignment: int | _Unset | None = UNSET,
+    align_threshold: int | _Unset = UNSET,
+    storage: StoragePolicy | None = None,
+    layout: LayoutPolicy | None = None,
+    progress: Progress = SILENT,
+    verify: bool = False,
+    force: bool = False,
+    durable: bool = True,
+) -> AlignReport:
+    """Save a model with its weights aligned in external data; the model itself is not changed.
+
+    Takes the keywords of `onnx_ir.save`, so that a change of import is enough; `storage` and
+    `layout` are the long form of the same. A model that is at `path` is replaced, and its data
+    files with it, both or neither. Tensors in files are streamed, all others are made one at a
+    time. Where the new files replace ones that tensors of `model` lie in, these tensors are pointed
+    at the new ones.
+
+    Args:
+        model: The model.
+        path: The new model file.
+        format: Only protobuf is written.
+        external_data: Name of the data file, relative to the model's folder.
+        size_threshold_bytes: See `StoragePolicy`.
+        max_shard_size_bytes: See `LayoutPolicy`.
+        callback: Called for each external tensor, in the order of writing, with an
+            `onnx_ir.external_data.CallbackInfo`.
+        max_workers: Threads that make tensors which are not in files while others are written.
+            None or 1: none, and memory is the largest single tensor.
+        max_in_flight_bytes: Most bytes of tensors that are made ahead.
+        alignment: See `LayoutPolicy`; None packs densely.
+        align_threshold: See `LayoutPolicy`.
+        storage: Which tensors are external data; None: as `TagExternalDataPass` tagged them, and
+            where it has not run, as `StoragePolicy()` has it.
+        layout: How they lie in the data files.
+        progress: Told of each transfer.
+        verify: Read everything back and compare it before it is published.
+        force: Replace a data file too that is there and that no model claims.
+        durable: Return only when the result is on the disk.
+
+    Returns:
+        What was done. Where the files hold exactly this already, nothing was written.
+
+    Raises:
+        UsageError: An option has a value that it cannot have, or is given in both forms.
+        ModelError: The model or the destination is refused; both are as they were.
+        WriteError: Writing failed; the model and the destination are as they were.
+    """
+    if format not in (None, "protobuf"):
+        raise UsageError(
+            f"format {format!r} is not written",
+            needed="protobuf",
+            hint="Use onnx_ir.save for text formats: they are not for models with large weights.",
+        )
+    storage = _storage(storage, size_threshold_bytes)
+    layout = _layout(layout, external_data, max_shard_size_bytes, alignment, align_threshold)
+    options = Options(
+        storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
+    )
+    how = partial(decide_again if storage else decide, storage=options.storage)
+    with _ahead(max_workers, max_in_flight_bytes) as ahead:
+        ways = Ways(decide=how, ahead=ahead, callback=callback)
+        done = save_model(model, _path(path), options, ways)
+    return AlignReport((done.alignment,))
+
+
+def save_shared(
+    model: ir.Model,
+    path: PathLike,
+    *,
+    external_data: PathLike | None = None,
+    storage: StoragePolicy | None = None,
+    layout: LayoutPolicy | None = None,
+    progress: Progress = SILENT,
+    verify: bool = False,
+    force: bool = False,
+    durable: bool = True,
+) -> AlignReport:
+    """Save a variant that shares weights with a model on disk beside it.
+
+    Tensors that are external data already go on being read from where they are; only what is new is
+    written, aligned, to a data file of the variant's own, which is not made when nothing is new.
+    The files of the first model are not touched.
+
+    Args:
+        model: The variant, such as a model that `load` read and a pass changed.
+        path: The new model file: in the folder of the shared data files, or above it.
+        external_data: Name of the variant's own data file.
+        storage: Which of the new tensors are external data.
+        layout: How they lie.
+        progress: Told of each transfer.
+        verify: Read back what is written and compare it before it is published.
+        force: Replace a data file too that is there and that no model claims.
+        durable: Return only when the result is on the disk.
+
+    Returns:
+        What was done.
+
+    Raises:
+        DestinationError: A shared range would not be found from `path`, or the variant's own data
+            file has the name of a shared one.
+        ModelError: The model or the destination is refused; both are as they were.
+        WriteError: Writing failed; the model and the destination are as they were.
+    """
+    layout = _layout(layout, external_data, None, UNSET, UNSET)
+    options = Options(
+        storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
+    )
+    how = partial(decide_again if storage else decide, storage=options.storage)
+    done = save_model(model, _path(path), options, Ways(decide=how, shares=True))
+    return AlignReport((done.alignment,))
+
+
+def _storage(storage: StoragePolicy | None, threshold: int | _Unset | None) -> StoragePolicy | None:
+    if threshold is UNSET:
+        return storage
+    if storage is not None:
+        raise _twice("size_threshold_bytes", "storage")
+    return StoragePolicy(size_threshold_bytes=threshold)
+
+
+def _layout(
+    layout: LayoutPolicy | None,
+    external_data: PathLike | None,
+    max_shard_size_bytes: int | None,
+    alignment: int | _Unset | None,
+    align_threshold: int | _Unset,
+) -> LayoutPolicy:
+    given: dict[str, object] = {}
+    if external_data is not None:
+        given["data_name"] = _name(external_data)
+    if max_shard_size_bytes is not None:
+        given["max_shard_size_bytes"] = max_shard_size_bytes
+    if alignment is not UNSET:
+        given["alignment"] = 1 if alignment is None else alignment
+    if align_threshold is not UNSET:
+        given["align_threshold"] = align_threshold
+    if layout is None:
+        return LayoutPolicy(**given)  # type: ignore[arg-type]  # it checks each value itself
+    if given:
+        raise _twice(next(iter(given)), "layout")
+    return layout
+
+
+def _twice(keyword: str, policy: str) -> UsageError:
+    return UsageError(
+        f"{keyword} and {policy} are both given", hint=f"Say it in the {policy} policy alone."
+    )
+
+
+def _name(external_data: PathLike) -> str:
+    name = os.fspath(external_data)
+    if not name:
+        raise UsageError("external_data is empty", needed="the name of a file")
+    return Path(name).as_posix()
+
+
+def _ahead(max_workers: int | None, max_bytes: int) -> Ahead:
+    for option, value in (("max_workers", max_workers), ("max_in_flight_bytes", max_bytes)):
+        if value is not None and value < 1:
+            raise UsageError(f"{option} cannot be {value}", needed="1 or more")
+    return Ahead(0 if max_workers in (None, 1) else max_workers or 0, max_bytes)
+
+
+def _path(path: PathLike) -> Path:
+    if not os.fspath(path):
+        raise UsageError("path is empty", needed="the path of a model file")
+    return Path.cwd() / path

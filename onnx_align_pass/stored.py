@@ -1,0 +1,179 @@
+"""Tensors of an ir.Model whose bytes stay in a file until they are asked for.
+
+Unlike onnx-ir's own, they read through the guarded opener (no way out of the model's folder, the
+cache layout of the Hugging Face Hub included), and only from the file that they were made for: when
+it is replaced they refuse to read, where others would take the new bytes under the old offsets.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+import onnx_ir as ir
+
+from onnx_align_pass.errors import SourceChangedError
+from onnx_align_pass.model.decode import DecodedTensor, raw_tensor
+from onnx_align_pass.prepare import open_sources
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.transfer.open_source import FileIdentity, SourceFiles
+from onnx_align_pass.transfer.positional import read_full
+
+__all__ = ["NumbersInFile", "StoredTensor"]
+
+_CHUNK_BYTES: Final = 1 << 20
+
+
+class StoredTensor(ir.ExternalTensor):
+    """A tensor whose bytes are a range of a file: external data, or inline in a model file.
+
+    Args:
+        span: Its bytes.
+        model: The model file that names them; absolute.
+        identity: What the span's file must still be when it is read.
+        dtype: Element type.
+        shape: Dimensions.
+        name: Name of the tensor.
+        doc_string: Kept when it is saved.
+        metadata_props: Kept when it is saved.
+    """
+
+    __slots__ = ("identity", "model", "span")
+
+    def __init__(
+        self,
+        span: FileSpan,
+        *,
+        model: Path,
+        identity: FileIdentity,
+        dtype: ir.DataType,
+        shape: ir.Shape,
+        name: str,
+        doc_string: str | None = None,
+        metadata_props: dict[str, str] | None = None,
+    ) -> None:
+        super().__init__(
+            span.path.relative_to(model.parent).as_posix(),
+            span.offset,
+            span.length,
+            dtype,
+            shape=shape,
+            name=name,
+            doc_string=doc_string,
+            metadata_props=metadata_props,
+            base_dir=str(model.parent),
+        )
+        self.span = span
+        self.model = model
+        self.identity = identity
+
+    def numpy(self) -> npt.NDArray[Any]:
+        """Map the bytes as an array, read-only; they take no memory until they are touched.
+
+        Raises:
+            ExternalDataError: The file is missing, unsafe or too short.
+            SourceChangedError: The file was changed or replaced.
+            ValueError: The tensor was invalidated.
+        """
+        self._check_validity()
+        if self._array is None:
+            self._array = self._mapped()
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        """Return the array; see `numpy`."""
+        return np.array(self.numpy(), dtype=dtype, copy=bool(copy) if copy is not None else None)
+
+    def tobytes(self) -> bytes:
+        """Read the bytes. Raises what `numpy` raises."""
+        self._check_validity()
+        with self._opened() as fd:
+            data = bytearray(self.span.length)
+            if read_full(fd, memoryview(data), self.span.offset) < len(data):
+                raise SourceChangedError(
+                    "the file became shorter while it was read",
+                    tensor=self.name,
+                    file=self.span.path,
+                )
+        return bytes(data)
+
+    def tofile(self, file: BinaryIO) -> None:
+        """Write the bytes to a file object, a piece at a time. Raises what `numpy` raises."""
+        self._check_validity()
+        view = memoryview(bytearray(min(_CHUNK_BYTES, self.span.length)))
+        with self._opened() as fd:
+            for at in range(0, self.span.length, _CHUNK_BYTES):
+                part = view[: self.span.length - at]
+                if read_full(fd, part, self.span.offset + at) < len(part):
+                    raise SourceChangedError(
+                        "the file became shorter while it was read",
+                        tensor=self.name,
+                        file=self.span.path,
+                    )
+                file.write(part)
+
+    @contextmanager
+    def _opened(self) -> Iterator[int]:
+        with open_sources(self.model) as files:
+            self.expect_in(files)
+            files.check(self.span, self.name or "")
+            yield files.fd(self.span.path, tensor=self.name)
+
+    def expect_in(self, files: SourceFiles) -> None:
+        """Let these sources read the tensor's file only as it was when the tensor was made."""
+        files.expect(self.span.path, self.identity)
+
+    def _mapped(self) -> npt.NDArray[Any]:
+        shape = self.shape.numpy()
+        if self.span.length == 0:
+            return np.empty(shape, dtype=self.dtype.numpy())
+        start = self.span.offset % mmap.ALLOCATIONGRANULARITY
+        with self._opened() as fd:
+            mapping = mmap.mmap(
+                fd,
+                start + self.span.length,
+                access=mmap.ACCESS_READ,
+                offset=self.span.offset - start,
+            )
+        packed = np.frombuffer(mapping, np.uint8, self.span.length, start)
+        if self.dtype.bitwidth < 8:  # one byte an element, as onnx-ir shows them
+            return _from_bytes(packed.tobytes(), self.dtype, self.shape).numpy()
+        return packed.view(np.dtype(self.dtype.numpy()).newbyteorder("<")).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class NumbersInFile:
+    """What a lazy tensor calls: numbers in a typed field of a model file, decoded when asked for.
+
+    Raises, when called:
+        SourceChangedError: The model file was changed or replaced.
+        TensorError: The numbers cannot be decoded.
+    """
+
+    decoded: DecodedTensor
+    identity: FileIdentity
+    dtype: ir.DataType
+    shape: ir.Shape
+
+    def __call__(self) -> ir.TensorProtocol:
+        """Decode, and give the tensor."""
+        if FileIdentity.of(os.stat(self.decoded.file)) != self.identity:
+            raise SourceChangedError(
+                "the model was changed or replaced since it was loaded",
+                tensor=self.decoded.name,
+                file=self.decoded.file,
+                hint="Load it again.",
+            )
+        data = self.decoded.load()
+        return _from_bytes(data, self.dtype, self.shape)
+
+
+def _from_bytes(data: bytes, dtype: ir.DataType, shape: ir.Shape) -> ir.TensorProtocol:
+    return ir.serde.TensorProtoTensor(raw_tensor(data, dtype.value, shape.numpy()))
