@@ -5,6 +5,7 @@ Nothing else imports this module: it imports Olive at its top.
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import Any, Final
@@ -12,11 +13,11 @@ from typing import Any, Final
 from olive.model import ONNXModelHandler
 from olive.model.utils import resolve_onnx_path
 from olive.passes import Pass
-from olive.passes.onnx.common import copy_context_bin_files
+from olive.passes.onnx.common import get_context_bin_file_names
 from olive.passes.pass_config import PassConfigParam
 
 from onnx_align_pass.align import align_file
-from onnx_align_pass.errors import UsageError
+from onnx_align_pass.errors import UnsafeDataFileError, UsageError, WriteError
 from onnx_align_pass.hooks.options import policies
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 
@@ -102,7 +103,7 @@ class OnnxAlign(Pass):  # Olive lists it by this name
             overwrite=True,  # what a run of Olive that was killed left in its cache
             durable=config.durable,
         )
-        _carry(model, target.parent)
+        _carry(model, target)
         return ONNXModelHandler(
             model_path=str(target.parent),
             onnx_file_name=target.name,
@@ -113,9 +114,34 @@ class OnnxAlign(Pass):  # Olive lists it by this name
         )
 
 
-def _carry(model: Any, folder: Path) -> None:
-    """Bring along the other files that Olive keeps beside a model: adapters, compiled contexts."""
-    for path in (model.external_initializers_path, model.constant_inputs_path):
-        if path:
-            shutil.copy2(path, folder)
-    copy_context_bin_files(model.model_path, folder)
+def _carry(model: Any, target: Path) -> None:
+    """Bring along the other files that Olive keeps beside a model: adapters, compiled contexts.
+
+    Raises:
+        UnsafeDataFileError: The model names a compiled context outside its folder.
+        WriteError: A file cannot be copied.
+    """
+    source = Path(model.model_path).parent
+    names = [model.external_initializers_file_name, model.constant_inputs_file_name]
+    # Of the result, whose weights are outside it: Olive parses the whole file.
+    names += [name for name in get_context_bin_file_names(target) if _is_beside(name, source)]
+    for name in filter(None, names):
+        copy = target.parent / name
+        try:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source / name, copy)
+        except OSError as error:
+            raise WriteError.of(error, copy, doing="copying") from error
+
+
+def _is_beside(name: str, folder: Path) -> bool:
+    """Whether this is a file of the folder; else the context is in the attribute itself."""
+    if not os.path.isfile(folder / name):
+        return False
+    if not Path(os.path.realpath(folder / name)).is_relative_to(os.path.realpath(folder)):
+        raise UnsafeDataFileError(
+            "a compiled context lies outside the model's folder",
+            file=name,
+            hint="Put it beside the model.",
+        )
+    return True

@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnx_align_pass import PolicyError, UsageError, WriteError
+from onnx_align_pass import PolicyError, UnsafeDataFileError, UsageError, WriteError
 from onnx_align_pass.hooks.olive import package_config, write_package_config
 from tests.corpus.running import run, same_outputs
 
@@ -143,6 +143,37 @@ def test_files_beside_the_model_come_along(source: Path, tmp_path: Path) -> None
     assert Path(result.external_initializers_path) == tmp_path / "out" / "adapter.npz"
     assert Path(result.model_path) == tmp_path / "out" / "model.onnx"
     assert offsets(tmp_path / "out" / "model.onnx") == [0, 8192]
+
+
+def compiled(source: Path, context: str) -> Any:
+    """The model with a node that names a compiled context; its handler."""
+    model = onnx.load(source, load_external_data=False)
+    node = helper.make_node("EPContext", ["x"], ["z"], domain="com.microsoft")
+    node.attribute.append(helper.make_attribute("ep_cache_context", context))
+    model.graph.node.append(node)
+    source.write_bytes(model.SerializeToString())
+    return importlib.import_module("olive.model").ONNXModelHandler(str(source.parent), source.name)
+
+
+def test_a_compiled_context_comes_along(source: Path, tmp_path: Path) -> None:
+    (source.parent / "deep").mkdir()
+    (source.parent / "deep" / "context.bin").write_bytes(b"compiled")
+    with quiet():
+        the_pass().run(compiled(source, "deep/context.bin"), str(tmp_path / "out"))
+    assert (tmp_path / "out" / "deep" / "context.bin").read_bytes() == b"compiled"
+
+
+def test_a_context_in_the_attribute_itself_is_no_file(source: Path, tmp_path: Path) -> None:
+    with quiet():
+        the_pass().run(compiled(source, "\0compiled"), str(tmp_path / "out"))
+    assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+def test_a_compiled_context_outside_the_folder_is_refused(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    with quiet(), pytest.raises(UnsafeDataFileError, match=r"\.\./secret"):
+        the_pass().run(compiled(source, "../secret"), str(tmp_path / "deep" / "out"))
+    assert not (tmp_path / "deep" / "secret").exists()
 
 
 def test_each_part_of_a_composite_model_is_aligned(source: Path, tmp_path: Path) -> None:
