@@ -87,7 +87,7 @@ class Destination:
         return cls(model, in_place=False, overwrite=overwrite)
 
     @classmethod
-    def of_model(cls, path: Path, *, force: bool, source_moves: bool) -> Destination:
+    def of_model(cls, path: Path, *, force: bool, source_moves: bool = False) -> Destination:
         """Where a model that is in memory is saved; a model that is there is replaced.
 
         Args:
@@ -153,7 +153,7 @@ class Destination:
 
     def _claimed(self, prepared: Prepared, references: References) -> frozenset[str]:
         """Data files of the model that is replaced, by plain relative names."""
-        if self.in_place:
+        if self.in_place and not self.source_is_held:
             return prepared.homes
         if not os.path.isfile(self.model):
             return frozenset()
@@ -165,7 +165,7 @@ class Destination:
 
     def _check_name(self, name: str, prepared: Prepared) -> None:
         path = self.folder / name
-        if name in prepared.kept:
+        if any(_same(path, self.folder / one) for one in prepared.kept):
             raise DestinationExistsError(
                 "the data file is one that the model goes on pointing at",
                 file=path,
@@ -218,7 +218,7 @@ class Destination:
     def _read(self, prepared: Prepared) -> list[Path]:
         """The files that the source is made of; in place, but for the model itself."""
         skeleton = prepared.skeleton
-        data = [skeleton.data_path(home) for home in prepared.homes]
+        data = [*(skeleton.data_path(home) for home in prepared.homes), *prepared.read]
         return data if self.in_place else [skeleton.path, *data]
 
     def _check_sharing(self, path: Path, references: References) -> list[str]:

@@ -22,6 +22,7 @@ __all__ = [
     "MissingExporterError",
     "ModelError",
     "ModelNotFoundError",
+    "PassFailedError",
     "PlanError",
     "PolicyError",
     "ShortSourceError",
@@ -178,6 +179,12 @@ class LossyLoadError(ModelError):
     usual_hint = (
         "Repack it from file to file (`align_file`), which loses nothing, or pass allow_loss=True."
     )
+
+
+class PassFailedError(ModelError):
+    """A pass that was to run before the model is written failed."""
+
+    usual_hint = "Leave the pass out, or mend what it stumbles over; nothing was written."
 
 
 class ExternalDataError(ModelError):

@@ -14,6 +14,7 @@ from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.losses import losses
 from onnx_align_pass.model.park import Parked, park
 from onnx_align_pass.model.skeleton import read_skeleton
+from onnx_align_pass.passes.bind import words_of
 from onnx_align_pass.passes.collect import Held, tensors_of
 from onnx_align_pass.prepare import open_sources
 from onnx_align_pass.spans import FileSpan
@@ -28,7 +29,12 @@ def load(path: str | os.PathLike[str], *, allow_loss: bool = False) -> ir.Model:
 
     Weights over 1 KiB stay where they are, external and inline ones alike, also in subgraphs and
     functions: they are `ir.ExternalTensor` with an absolute base folder (inline ones point into the
-    `.onnx`; numbers in typed fields that are not plain bytes are lazy tensors).
+    `.onnx`; numbers in typed fields that are not plain bytes are lazy tensors). A tensor reads only
+    from the file that it was made for: when that was replaced it refuses.
+
+    Save the model with `save`, or with `onnx_ir.save` and its `external_data`. Without that,
+    `onnx_ir.save` and `onnx_ir.to_proto` write references, not weights: over the model's own file,
+    they would overwrite what they refer to.
 
     Args:
         path: The model.
@@ -103,8 +109,7 @@ def _stored(held: Held, parked: Parked, file: Path, files: SourceFiles) -> ir.Te
             dtype=tensor.dtype,
             shape=shape,
             name=tensor.name or "",
-            doc_string=tensor.doc_string,
-            metadata_props=dict(tensor.metadata_props),
+            **words_of(tensor),
         )
     assert isinstance(source, DecodedTensor), "all that is parked lies in files"
     return ir.LazyTensor(
@@ -112,6 +117,5 @@ def _stored(held: Held, parked: Parked, file: Path, files: SourceFiles) -> ir.Te
         dtype=tensor.dtype,
         shape=shape,
         name=tensor.name,
-        doc_string=tensor.doc_string,
-        metadata_props=dict(tensor.metadata_props),
+        **words_of(tensor),
     )

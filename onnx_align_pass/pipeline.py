@@ -11,9 +11,11 @@ from typing import Any
 
 import onnx_ir as ir
 
+from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import AlignError, UsageError
 from onnx_align_pass.passes.collect import facts_of_tensor, tensors_of
 from onnx_align_pass.passes.decide import decide
+from onnx_align_pass.passes.registry import describe_pass, parse_pass
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
@@ -21,7 +23,7 @@ from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
 from onnx_align_pass.save_run import Ways, save_model
 
-__all__ = ["AlignPipeline", "WriteAlignedPass", "align_pipeline"]
+__all__ = ["AlignPipeline", "WriteAlignedPass", "align_pipeline", "built", "unwrapped"]
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,16 @@ class WriteAlignedPass(ir.passes.PassBase):
             durable=self.durable,
         )
         ways = Ways(decide=partial(decide, storage=self.storage), rebind=self.rebind)
-        done = save_model(model, Path.cwd() / self.path, options, ways)
+        done = save_model(model, self._destination(), options, ways)
         self._reports[:] = [AlignReport((done.alignment,))]
         return ir.passes.PassResult(model, modified=done.rebound > 0)
+
+    def __str__(self) -> str:
+        return describe_pass(self)
+
+    def _destination(self) -> Destination:
+        path = Path.cwd() / self.path
+        return Destination.of_model(path, force=self.force, source_moves=self.rebind)
 
     def ensures(self, model: ir.Model) -> None:
         """The files are there, as large as planned."""
@@ -169,16 +178,17 @@ def align_pipeline(
     storage, layout = storage or StoragePolicy(), layout or LayoutPolicy()
     return AlignPipeline(
         [
-            *(_built(one) for one in before),
+            *(built(one) for one in before),
             TagExternalDataPass(storage),
             WriteAlignedPass(path, storage=storage, layout=layout, **options),
         ]
     )
 
 
-def _built(one: ir.passes.PassBase | str) -> ir.passes.PassBase:
-    if isinstance(one, str):
-        from onnx_align_pass.passes.registry import parse_pass
+def built(one: ir.passes.PassBase | str) -> ir.passes.PassBase:
+    """Build a pass from its text; a pass is itself.
 
-        return parse_pass(one)
-    return one
+    Raises:
+        UsageError: The text names no pass, or a value is none that an option can have.
+    """
+    return parse_pass(one) if isinstance(one, str) else one

@@ -174,6 +174,11 @@ class LayoutPolicy:
             _plain_name(self.data_name)
 
     @property
+    def keeps_homes(self) -> bool:
+        """Whether in place each tensor stays in the data file it is in: no other is asked for."""
+        return self.data_name is None and self.max_shard_size_bytes is None
+
+    @property
     def uniform_alignment(self) -> int | None:
         """Alignment of every tensor that asks for none itself; None where it depends on them."""
         return None if self.align_threshold or self.element_floor else self.alignment

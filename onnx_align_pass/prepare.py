@@ -40,6 +40,8 @@ class Prepared:
     plan: LayoutPlan
     drops_entries: bool = False
     """Whether some tensor has external data entries that the result will not have."""
+    read: frozenset[Path] = frozenset()
+    """Files that tensors are read from, where the model's own entries do not name them."""
     kept: frozenset[str] = frozenset()
     """Data files that the result points at besides those of the plan, relative to its folder."""
 
@@ -114,12 +116,11 @@ def prepare(
             placed.append(tensor)
         elif external:
             returned.append((request, tensor))
-    keep_homes = in_place and layout.data_name is None and layout.max_shard_size_bytes is None
     plan = make_plan(
         requests,
         layout,
         model_name=model_name,
-        keep_homes=keep_homes,
+        keep_homes=in_place and layout.keeps_homes,
         notes=[*(f"{_tensors(count)} {note}" for note, count in notes.items()), *files.notes],
     )
     check_plan(plan, layout)

@@ -15,25 +15,26 @@ from typing import NamedTuple, TypeAlias
 import onnx
 import onnx_ir as ir
 
-from onnx_align_pass.errors import ModelError, PlanError
+from onnx_align_pass.errors import ModelError, PlanError, TensorError
 from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.planner import make_plan
 from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
-from onnx_align_pass.model.sources import facts_of
+from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.passes.bind import stand_in, stood_in
-from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
+from onnx_align_pass.passes.collect import Held, facts_of_tensor, is_model_name, tensors_of
 from onnx_align_pass.passes.sources import TensorBytes, span_of
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.spans import FileSpan, Source
-from onnx_align_pass.stored import StoredTensor
+from onnx_align_pass.stored import NumbersInFile, StoredTensor
 from onnx_align_pass.tensors import TensorFacts, TensorRequest
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["Collected", "Decide", "collect", "open_model_sources", "prepare_model"]
 
+_PLAIN = (ir.Tensor, ir.PackedTensor, ir.serde.TensorProtoTensor)
 Decide: TypeAlias = Callable[[Held, TensorFacts], StorageDecision]
 
 
@@ -61,10 +62,12 @@ def collect(model: ir.Model, decide: Decide) -> tuple[Collected, ...]:
 @contextmanager
 def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles]:
     """Open the files that a model's external tensors lie in; each must stay in its base folder."""
-    external = [
-        one.held.tensor for one in collected if isinstance(one.held.tensor, ir.ExternalTensor)
-    ]
+    tensors = [one.held.tensor for one in collected]
+    external = [one for one in tensors if isinstance(one, ir.ExternalTensor)]
+    numbers = [one.raw for one in tensors if isinstance(one, ir.LazyTensor)]
+    lazies = [one for one in numbers if isinstance(one, NumbersInFile)]
     models = {one.model for one in external if isinstance(one, StoredTensor)}
+    models |= {one.decoded.file for one in lazies}
     roots = {Path.cwd() / os.fspath(one.base_dir) for one in external}
     roots |= {Path(os.path.realpath(model)).parent for model in models}
     owners = {model.stat().st_uid for model in models if model.exists()}
@@ -75,6 +78,8 @@ def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles
         for one in external:
             if isinstance(one, StoredTensor):
                 one.expect_in(files)
+        for lazy in lazies:
+            files.expect(lazy.decoded.file, lazy.identity)
         yield files
 
 
@@ -89,6 +94,7 @@ def prepare_model(
     layout: LayoutPolicy,
     *,
     destination: Path,
+    keep_homes: bool = False,
     keeps: Callable[[Collected], str | None] = _keeps_none,
     ahead: Ahead | None = None,
 ) -> Prepared:
@@ -100,6 +106,7 @@ def prepare_model(
         files: The files of its external tensors.
         layout: How they will lie.
         destination: The model file to be.
+        keep_homes: Each tensor stays in the data file it is in now, by name.
         keeps: Gives the location at which an external tensor goes on being referenced, relative to
             the destination's folder; None where it does not.
         ahead: Makes tensors that are not in files ahead of their writing.
@@ -114,7 +121,7 @@ def prepare_model(
     kept: dict[str, str] = {}
     stand_ins: list[tuple[Held, ir.ExternalTensor]] = []
     by_place: dict[str, TensorRequest] = {}
-    sources = _Sources(files, ahead)
+    sources = _Sources(files, destination.parent, ahead)
     for one in collected:
         place = one.facts.slot.place
         location = keeps(one)
@@ -128,27 +135,59 @@ def prepare_model(
     with stood_in(stand_ins):
         skeleton.proto = _serialized(model, destination)
     decisions = {one.facts.slot.place: one.decision for one in collected}
-    return _planned(skeleton, by_place, kept, decisions, files, layout)
+    placed, returned, requests = _found_again(skeleton, by_place, kept, decisions)
+    plan = make_plan(
+        requests, layout, model_name=destination.name, keep_homes=keep_homes, notes=files.notes
+    )
+    check_plan(plan, layout)
+    return Prepared(
+        skeleton,
+        tuple(placed),
+        tuple(returned),
+        tuple(requests),
+        plan,
+        read=sources.read,
+        kept=frozenset(kept.values()),
+    )
 
 
 def _leaves(one: Collected) -> bool:
-    """Whether an inline tensor's bytes are put into the proto by us: they are large, or in a file.
+    """Whether an inline tensor's bytes are put into the proto by us, and not by onnx-ir.
 
-    What has no bytes, or none that could be counted, is left to onnx-ir.
+    Those that are large or in a file, so that they are streamed; those of tensors that may give
+    other bytes than they promise, so that they are checked.
     """
     if one.facts.element_bits == 0:
+        _check_unsized(one)
         return False
-    return one.facts.nbytes > CUT_BYTES or isinstance(one.held.tensor, ir.ExternalTensor)
+    return one.facts.nbytes > CUT_BYTES or not isinstance(one.held.tensor, _PLAIN)
+
+
+def _check_unsized(one: Collected) -> None:
+    if isinstance(one.held.tensor, ir.ExternalTensor):
+        raise TensorError(
+            f"external data of type {one.facts.dtype} cannot be sized",
+            tensor=one.facts.slot.name,
+            file=str(one.held.tensor.path),
+            hint="Strings must be inline: make it an ir.StringTensor.",
+        )
 
 
 class _Sources:
-    """Where tensors' bytes are; the very same source for the very same tensor, which ties them."""
+    """Where tensors' bytes are; the very same source for the same bytes, which ties tensors."""
 
-    def __init__(self, files: SourceFiles, ahead: Ahead | None) -> None:
+    def __init__(self, files: SourceFiles, folder: Path, ahead: Ahead | None) -> None:
         self._files = files
+        self._folder = folder
         self._ahead = ahead
         self._paths: dict[Path, Path] = {}
+        self._spans: dict[FileSpan, FileSpan] = {}
         self._of: dict[int, Source] = {}
+
+    @property
+    def read(self) -> frozenset[Path]:
+        """Files that the tensors are read from."""
+        return frozenset(self._paths)
 
     def span(self, one: Collected) -> FileSpan:
         tensor = one.held.tensor
@@ -156,7 +195,7 @@ class _Sources:
         span = span_of(one.facts, tensor)
         span = span._replace(path=self._paths.setdefault(span.path, span.path))
         self._files.check(span, one.facts.slot.name)
-        return span
+        return self._spans.setdefault(span, span)
 
     def request(self, one: Collected) -> TensorRequest:
         tensor = one.held.tensor
@@ -167,8 +206,14 @@ class _Sources:
         if source is None:
             source = self._source(one, tensor)
             self._of[id(tensor)] = source
-        home = str(source.path) if isinstance(source, FileSpan) else None
+        home = self._home(source.path) if isinstance(source, FileSpan) else None
         return TensorRequest(one.facts, source, one.decision, "in memory", home)
+
+    def _home(self, path: Path) -> str | None:
+        """The name that a data file of the destination's folder has there."""
+        if is_model_name(path.name) or not path.is_relative_to(self._folder):
+            return None
+        return path.relative_to(self._folder).as_posix()
 
     def _source(self, one: Collected, tensor: ir.TensorProtocol) -> Source:
         if isinstance(tensor, ir.ExternalTensor):
@@ -192,15 +237,19 @@ def _serialized(model: ir.Model, destination: Path) -> onnx.ModelProto:
         ) from error
 
 
-def _planned(
+def _found_again(
     skeleton: Skeleton,
     by_place: dict[str, TensorRequest],
     kept: dict[str, str],
     decisions: dict[str, StorageDecision],
-    files: SourceFiles,
-    layout: LayoutPolicy,
-) -> Prepared:
-    """Find the stand-ins in the proto again, by their places, and plan for what they stand for."""
+) -> tuple[
+    list[onnx.TensorProto], list[tuple[TensorRequest, onnx.TensorProto]], list[TensorRequest]
+]:
+    """Find the stand-ins in the proto again, by their places.
+
+    Returns:
+        Tensors that will be external; those that will be inline, with their bytes; all requests.
+    """
     placed: list[onnx.TensorProto] = []
     returned: list[tuple[TensorRequest, onnx.TensorProto]] = []
     requests: list[TensorRequest] = []
@@ -210,6 +259,8 @@ def _planned(
         request = by_place.pop(slot.place, None)
         if request is None:
             facts = facts_of(slot, tensor, skeleton.path)
+            if facts.nbytes:
+                locate(facts, tensor, skeleton)  # to check that there are as many bytes
             request = TensorRequest(facts, None, decisions[slot.place])
         elif request.decision.external:
             placed.append(tensor)
@@ -218,13 +269,4 @@ def _planned(
         requests.append(request)
     if by_place:
         raise PlanError("a tensor was not serialised", tensor=next(iter(by_place)))
-    plan = make_plan(requests, layout, model_name=skeleton.path.name, notes=files.notes)
-    check_plan(plan, layout)
-    return Prepared(
-        skeleton,
-        tuple(placed),
-        tuple(returned),
-        tuple(requests),
-        plan,
-        kept=frozenset(kept.values()),
-    )
+    return placed, returned, requests

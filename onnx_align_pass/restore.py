@@ -10,13 +10,14 @@ import onnx_ir as ir
 
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.walk import walk
+from onnx_align_pass.passes.bind import words_of
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.prepare_ir import Collected
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.stored import NumbersInFile, StoredTensor
 from onnx_align_pass.transfer.open_source import FileIdentity
 
-__all__ = ["restored"]
+__all__ = ["invalidate_plain", "restored"]
 
 
 def restored(
@@ -55,6 +56,21 @@ def restored(
     return moved
 
 
+def invalidate_plain(collected: Sequence[Collected], stale: frozenset[Path]) -> None:
+    """Make onnx-ir's own tensors in replaced files refuse to read, wherever else they hang.
+
+    Ours know the file that they were made for, and refuse by themselves.
+    """
+    for one in collected:
+        tensor = one.held.tensor
+        if (
+            isinstance(tensor, ir.ExternalTensor)
+            and not isinstance(tensor, StoredTensor)
+            and _backing(tensor) in stale
+        ):
+            tensor.invalidate()
+
+
 def _spans(prepared: Prepared, path: Path) -> Iterator[tuple[str, FileSpan]]:
     files = {file.name: path.parent / file.name for file in prepared.plan.files}
     for one in prepared.plan.placements:
@@ -86,8 +102,7 @@ def _stored(
         dtype=tensor.dtype,
         shape=ir.Shape(shape),
         name=tensor.name or "",
-        doc_string=tensor.doc_string,
-        metadata_props=dict(tensor.metadata_props),
+        **words_of(tensor),
     )
 
 

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import onnx_ir as ir
 
 from onnx_align_pass.callback import Callback
+from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import UsageError
 from onnx_align_pass.passes.decide import decide, decide_again
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
@@ -107,7 +108,7 @@ def save(
     how = partial(decide_again if storage else decide, storage=options.storage)
     with _ahead(max_workers, max_in_flight_bytes) as ahead:
         ways = Ways(decide=how, ahead=ahead, callback=callback)
-        done = save_model(model, _path(path), options, ways)
+        done = save_model(model, Destination.of_model(_path(path), force=force), options, ways)
     return AlignReport((done.alignment,))
 
 
@@ -154,7 +155,8 @@ def save_shared(
         storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
     )
     how = partial(decide_again if storage else decide, storage=options.storage)
-    done = save_model(model, _path(path), options, Ways(decide=how, shares=True))
+    destination = Destination.of_model(_path(path), force=force)
+    done = save_model(model, destination, options, Ways(decide=how, shares=True))
     return AlignReport((done.alignment,))
 
 

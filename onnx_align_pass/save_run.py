@@ -23,7 +23,7 @@ from onnx_align_pass.prepare_ir import (
 )
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
-from onnx_align_pass.restore import restored
+from onnx_align_pass.restore import invalidate_plain, restored
 from onnx_align_pass.run import Options, begin
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.write import holds
@@ -53,12 +53,12 @@ class Saved:
     """Tensors of the model that point at other files now."""
 
 
-def save_model(model: ir.Model, path: Path, options: Options, ways: Ways) -> Saved:
+def save_model(model: ir.Model, destination: Destination, options: Options, ways: Ways) -> Saved:
     """Collect, plan, prove, stage and publish; then point the model at what was replaced.
 
     Args:
         model: The model.
-        path: The model file to be; absolute.
+        destination: Where to; its path is absolute.
         options: What was asked for.
         ways: How.
 
@@ -66,15 +66,16 @@ def save_model(model: ir.Model, path: Path, options: Options, ways: Ways) -> Sav
         ModelError: The model or the destination is refused; both are as they were.
         WriteError: Writing failed; both are as they were.
     """
-    destination = Destination.of_model(path, force=options.overwrite, source_moves=ways.rebind)
+    path, layout = destination.model, options.layout
     collected = collect(model, ways.decide)
     with begin(destination, options, References()) as run, open_model_sources(collected) as files:
         prepared = prepare_model(
             collected,
             model,
             files,
-            options.layout,
+            layout,
             destination=path,
+            keep_homes=destination.in_place and layout.keeps_homes,
             keeps=_Shared(path).location if ways.shares else _nowhere,
             ahead=ways.ahead,
         )
@@ -86,6 +87,7 @@ def save_model(model: ir.Model, path: Path, options: Options, ways: Ways) -> Sav
             alignment = run.publish(prepared, files)
         stale = files.changed()
     moved = restored(collected, prepared, path, stale, everything=ways.rebind)
+    invalidate_plain(collected, stale)
     return Saved(alignment, rebind(model, moved) if moved else 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -67,6 +68,16 @@ def align(
             rich_help_panel=WRITING,
         ),
     ] = False,
+    before: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--before",
+            metavar="PASS",
+            help="Run this pass first; repeatable. 'onnx-align passes' lists them.",
+            show_default=False,
+            rich_help_panel=WRITING,
+        ),
+    ] = None,
     as_json: options.AsJson = False,
     quiet: Annotated[
         bool,
@@ -76,7 +87,8 @@ def align(
     """Repack a model's weights so that every tensor starts on its boundary.
 
     The weights go from file to file and never through memory; tensors that are inside the .onnx
-    move out. Sizes are bytes, or 64KiB, 2GB and the like.
+    move out. Sizes are bytes, or 64KiB, 2GB and the like. With --before the model goes through
+    onnx-ir's passes on its way; what onnx-ir cannot hold is refused, not lost.
     """
     target = _target(source, destination, in_place=in_place)
     storage = options.storage_policy(size_threshold)
@@ -92,10 +104,18 @@ def align(
         from onnx_align_cli.bar import progress_bar
         from onnx_align_cli.show_align import show_report
         from onnx_align_cli.watch import watched
-        from onnx_align_pass.align import align_file
+
+        if before:
+            from onnx_align_pass.with_passes import align_with_passes
+
+            repack = partial(align_with_passes, before=before)
+        else:
+            from onnx_align_pass.align import align_file
+
+            repack = partial(align_file)
 
     with progress_bar(wanted=not (quiet or as_json)) as bar, watched(bar) as progress:
-        report = align_file(
+        report = repack(
             source,
             target,
             storage=storage,

@@ -24,6 +24,8 @@ _KEYS: Final = {
     "attribute_proto": ("name",),
 }
 """Repeated messages that are told by name, not by position."""
+_MEANS_EMPTY: Final = frozenset({"shape", "graph", "g", "t"})
+"""Messages that say something even when they are empty: rank 0 is not an unknown rank."""
 _REDUNDANT: Final = frozenset({"type"})
 """Of an attribute; derived from the field that is set."""
 
@@ -57,12 +59,14 @@ def _lost(before: Any, after: Any, place: str) -> Iterator[tuple[str, str]]:
         other = getattr(after, field.name)
         if field.is_repeated:
             if field.message_type is not None:
-                yield from _lost_messages(field.name, value, other, where)
+                counted = _of_use(before, value) if field.name == "value_info" else value
+                yield from _lost_messages(field.name, counted, other, where)
             elif list(value) != list(other) and not _is_trailing_blank(value, other):
                 yield field.name, place
         elif field.message_type is not None:
             if not after.HasField(field.name):
-                yield field.name, place
+                if value.ByteSize() or field.name in _MEANS_EMPTY:
+                    yield field.name, place
             else:
                 yield from _lost(value, other, where)
         elif value != other and not _means_nothing(before, field):
@@ -91,6 +95,16 @@ def _lost_messages(
             yield name, f"{place}[{index}]"
         else:
             yield from _lost(one, kept[key], f"{place}[{index}]")
+
+
+def _of_use(graph: Any, infos: Sequence[Any]) -> list[Any]:
+    """The `value_info` that says anything: about what a node makes, and no input or output.
+
+    Optimizers leave others behind; what is said of inputs and outputs stands with them.
+    """
+    made = {name for node in graph.node for name in node.output}
+    said = {getattr(one, "name", one) for one in (*graph.input, *graph.output)}
+    return [one for one in infos if one.name in made and one.name not in said]
 
 
 def _is_trailing_blank(before: Sequence[Any], after: Sequence[Any]) -> bool:

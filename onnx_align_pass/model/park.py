@@ -39,12 +39,15 @@ def park(skeleton: Skeleton) -> dict[str, Parked]:
     parked: dict[str, Parked] = {}
     for slot, tensor in walk(skeleton.proto):
         facts = facts_of(slot, tensor, skeleton.path)
-        if not facts.is_external and (not facts.element_bits or not skeleton.cut_of(tensor)):
+        if not facts.element_bits and not facts.is_external:
             continue
         if facts.nbytes == 0 and facts.element_bits:
-            _make_empty(tensor)
+            if facts.is_external:
+                _make_empty(tensor)
             continue
         source = locate(facts, tensor, skeleton)[0]
+        if not facts.is_external and skeleton.cut_of(tensor) is None:
+            continue  # it is small, and was checked
         location = f"{skeleton.mark.hex()}.{len(parked)}"
         parked[location] = Parked(facts, source)
         for field in _PAYLOAD:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 import onnx_ir as ir
 
 from onnx_align_pass.passes.collect import Held, tensors_of
 from onnx_align_pass.tensors import TensorFacts
 
-__all__ = ["rebind", "stand_in", "stood_in"]
+__all__ = ["rebind", "stand_in", "stood_in", "words_of"]
 
 
 def stand_in(
@@ -26,9 +27,16 @@ def stand_in(
         tensor.dtype,
         shape=ir.Shape(facts.shape),
         name=tensor.name or "",
-        doc_string=tensor.doc_string,
-        metadata_props=dict(tensor.metadata_props),
+        **words_of(tensor),
     )
+
+
+def words_of(tensor: ir.TensorProtocol) -> dict[str, Any]:
+    """What is said of a tensor, as arguments; tensors of other makers may lack a part."""
+    return {
+        "doc_string": getattr(tensor, "doc_string", None),
+        "metadata_props": dict(getattr(tensor, "metadata_props", None) or {}),
+    }
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from onnx_align_pass.errors import TensorError, UninitializedTensorError
 from onnx_align_pass.model.schema import ELEMENT_BITS
 from onnx_align_pass.tensors import Slot, SlotKind, TensorFacts, name_of_node
 
-__all__ = ["Held", "Holder", "facts_of_tensor", "is_model_file", "tensors_of"]
+__all__ = ["Held", "Holder", "facts_of_tensor", "is_model_name", "tensors_of"]
 
 Tensor: TypeAlias = ir.TensorProtocol
 Attributes: TypeAlias = MutableMapping[str, ir.Attr]
@@ -149,10 +149,10 @@ def facts_of_tensor(held: Held) -> TensorFacts:
     shape = tuple(int(dim) for dim in dims if isinstance(dim, int))
     bits = ELEMENT_BITS.get(tensor.dtype.value, 0)
     nbytes = (math.prod(shape) * bits + 7) // 8
-    external = isinstance(tensor, ir.ExternalTensor) and not is_model_file(tensor)
+    external = isinstance(tensor, ir.ExternalTensor) and not is_model_name(str(tensor.location))
     return TensorFacts(held.slot, tensor.dtype.name, shape, nbytes, bits, external)
 
 
-def is_model_file(tensor: ir.ExternalTensor) -> bool:
-    """Whether a tensor's bytes lie in a model file: for the policy, such a one is inline."""
-    return str(tensor.location).lower().endswith(".onnx")
+def is_model_name(name: str) -> bool:
+    """Whether a file is a model's, by its name: what lies there counts as inline."""
+    return name.lower().endswith(".onnx")

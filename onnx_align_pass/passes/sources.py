@@ -9,13 +9,15 @@ from typing import Final
 import numpy as np
 import onnx_ir as ir
 
-from onnx_align_pass.errors import ExternalDataError, TensorError, UnsafeDataFileError
+from onnx_align_pass.errors import AlignError, ExternalDataError, TensorError, UnsafeDataFileError
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorFacts
 
 __all__ = ["TensorBytes", "span_of"]
 
 _LITTLE: Final = ("<", "|", "=") if np.little_endian else ("<", "|")
+_ARRAYS: Final = (np.ndarray, np.memmap)
+"""Not those that stand for other values than lie in them, such as masked ones."""
 _MAX_BYTES: Final = 2**63 - 1
 
 
@@ -40,18 +42,33 @@ class TensorBytes:
         Raises:
             TensorError: A lazy tensor cannot be made, or is not of the type and shape it promised.
         """
-        tensor = self._tensor
-        if isinstance(tensor, ir.LazyTensor):
-            # Its function itself: a lazy tensor that caches would hold on to what it made.
-            tensor = tensor.raw()
-            self._check(tensor)
-        array = tensor.numpy()
-        plain = array.flags.c_contiguous and array.dtype.byteorder in _LITTLE
-        if plain and array.nbytes == self.length:
-            return array.reshape(-1).view(np.uint8).data
-        return tensor.tobytes()
+        try:
+            made = self._made()
+            data = _bytes_of(made)
+        except AlignError:
+            raise
+        except Exception as error:  # whatever a stranger's function raises
+            raise TensorError(
+                "its bytes cannot be made",
+                tensor=self._facts.slot.name,
+                found=f"{type(error).__name__}: {error}",
+                hint="Nothing was written. Mend what makes the tensor, then save again.",
+            ) from error
+        if len(data) != self.length:
+            raise TensorError(
+                "its bytes contradict its element type and shape",
+                tensor=self._facts.slot.name,
+                needed=f"{self.length:,} bytes for {self._facts.dtype} {list(self._facts.shape)}",
+                found=f"{len(data):,} bytes",
+                hint="The tensor is not what it says; build it anew.",
+            )
+        return data
 
-    def _check(self, made: ir.TensorProtocol) -> None:
+    def _made(self) -> ir.TensorProtocol:
+        if not isinstance(self._tensor, ir.LazyTensor):
+            return self._tensor
+        # Its function itself: a lazy tensor that caches would hold on to what it made.
+        made = self._tensor.raw()
         found = (made.dtype.name, tuple(made.shape))
         if found != (self._facts.dtype, self._facts.shape):
             raise TensorError(
@@ -62,6 +79,17 @@ class TensorBytes:
                 hint="Its function must give a tensor of the element type and shape it was made "
                 "with.",
             )
+        return made
+
+
+def _bytes_of(tensor: ir.TensorProtocol) -> bytes | memoryview:
+    """The bytes of a tensor; those of its array where that is laid out as they are."""
+    if tensor.dtype.bitwidth >= 8:
+        array = tensor.numpy()
+        plain = type(array) in _ARRAYS and array.flags.c_contiguous
+        if plain and array.dtype == tensor.dtype.numpy() and array.dtype.byteorder in _LITTLE:
+            return array.reshape(-1).view(np.uint8).data
+    return tensor.tobytes()
 
 
 def span_of(facts: TensorFacts, tensor: ir.ExternalTensor) -> FileSpan:

@@ -9,6 +9,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
 from onnx_align_pass.passes.decide import decide_again
+from onnx_align_pass.passes.registry import describe_pass
 from onnx_align_pass.passes.tags import record, tag_of
 from onnx_align_pass.policy import StoragePolicy
 
@@ -29,6 +30,9 @@ class TagExternalDataPass(ir.passes.InPlacePass):
 
     storage: StoragePolicy = field(default_factory=StoragePolicy)
     """Which tensors are external data."""
+
+    def __str__(self) -> str:
+        return describe_pass(self)
 
     def requires(self, model: ir.Model) -> None:
         """Every initializer has a value of a fixed shape."""

@@ -21,6 +21,10 @@ GROUND_FLOOR = {
 }
 ONNX_OUTSIDE_MODEL = ("prepare", "prepare_ir", "load", "references", "bench", "hooks")
 """Beside `model`, who may name onnx: for types, to measure, to export."""
+ABOVE_PASSES = tuple(
+    f"onnx_align_pass.{name}" for name in ("align", "save", "save_run", "load", "pipeline", "hooks")
+)
+"""What stands on the room of passes; a pass of these is named, and loaded when it is used."""
 OPTIONAL = ("onnx_align_pass.bench", "onnx_align_pass.hooks")
 """The bench is a program of its own; both import what they measure or hook into, if it is there."""
 MAY_IMPORT_ALIGN = (
@@ -57,6 +61,14 @@ def test_transfer_knows_descriptors_and_no_graph(module: str) -> None:
     assert not roots(module) & HEAVY
     upstairs = [f"onnx_align_pass.{one}" for one in ("model", "layout", "passes", "prepare")]
     assert not [one for one in imports_of(module) if is_in(one, *upstairs)]
+
+
+@pytest.mark.parametrize("module", room("passes"))
+def test_the_passes_know_the_ir_and_nothing_above_them(module: str) -> None:
+    assert not roots(module) & (HEAVY - {"onnx_ir", "onnxscript", "numpy"})
+    assert not [one for one in imports_of(module) if is_in(one, *ABOVE_PASSES)]
+    at_import = {one.partition(".")[0] for one in imports_of(module, at_import_only=True)}
+    assert "onnxscript" not in at_import
 
 
 @pytest.mark.parametrize("module", [one for one in CORE if one.split(".")[1:2] != ["model"]])

@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 
 from onnx_align_pass.model.emit import emit
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
-from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.spans import FileSpan, Source
 
 __all__ = ["canonical", "emitted", "joined", "parsed", "round_trip"]
 
@@ -31,7 +31,7 @@ def canonical(content: bytes) -> bytes | None:
     return None if model is None else model.SerializeToString(deterministic=True)
 
 
-def joined(parts: Iterable[bytes | FileSpan]) -> bytes:
+def joined(parts: Iterable[bytes | Source]) -> bytes:
     """Bytes of parts, spans read in the plainest way."""
     return b"".join(part if isinstance(part, bytes) else _read(part) for part in parts)
 
@@ -46,7 +46,9 @@ def round_trip(path: Path, cut_bytes: int) -> bytes:
     return emitted(read_skeleton(path, cut_bytes=cut_bytes))
 
 
-def _read(span: FileSpan) -> bytes:
+def _read(span: Source) -> bytes:
+    if not isinstance(span, FileSpan):
+        return bytes(span.load())
     with span.path.open("rb") as file:
         file.seek(span.offset)
         content = file.read(span.length)

@@ -1,0 +1,105 @@
+"""From file to file through passes: load, run them, write; the way of the ir.Model."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import onnx_ir as ir
+
+from onnx_align_pass.destination import Destination
+from onnx_align_pass.errors import AlignError, PassFailedError, UsageError
+from onnx_align_pass.load import load
+from onnx_align_pass.passes.tag_external import TagExternalDataPass
+from onnx_align_pass.pipeline import AlignPipeline, WriteAlignedPass, built
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.report import AlignReport
+
+__all__ = ["align_with_passes"]
+
+PathLike = str | os.PathLike[str]
+
+
+def align_with_passes(
+    source: PathLike,
+    destination: PathLike | None = None,
+    *,
+    before: Sequence[ir.passes.PassBase | str],
+    storage: StoragePolicy | None = None,
+    layout: LayoutPolicy | None = None,
+    progress: Progress = SILENT,
+    verify: bool = False,
+    overwrite: bool = False,
+    durable: bool = True,
+) -> AlignReport:
+    """Repack a model as `align_file` does, with passes run on it before.
+
+    The model goes through an `ir.Model`: what that cannot hold is refused, not lost.
+
+    Args:
+        source: A model; not a folder.
+        destination: The new model, or a folder for it; None: in place.
+        before: The passes, in their order: objects, or texts as `align_pipeline` takes them.
+        storage: Which tensors are external data.
+        layout: How they lie in the data files.
+        progress: Told of each transfer.
+        verify: Read everything back and compare it before it is published.
+        overwrite: Replace a destination that exists.
+        durable: Return only when the result is on the disk.
+
+    Raises:
+        UsageError: A text names no pass, or `source` is a folder.
+        PassFailedError: A pass failed; nothing was written.
+        LossyLoadError: The model holds what an `ir.Model` cannot.
+        ModelError: The model or the destination is refused; both are as they were.
+        WriteError: Writing failed; both are as they were.
+    """
+    if os.path.isdir(source):
+        raise UsageError(
+            "passes run on one model, and this is a folder",
+            hint="Name the .onnx file, one after the other.",
+        )
+    passes = [built(one) for one in before]
+    file = Path.cwd() / source
+    target = None if destination is None else Path.cwd() / destination
+    place = replace(Destination.of(file, target, overwrite=overwrite), source_is_held=True)
+    writer = _WriteTo(
+        place.model,
+        storage=storage or StoragePolicy(),
+        layout=layout or LayoutPolicy(),
+        rebind=place.in_place,
+        progress=progress,
+        verify=verify,
+        durable=durable,
+        place=place,
+    )
+    model = load(file)
+    try:
+        AlignPipeline([*passes, TagExternalDataPass(writer.storage), writer])(model)
+    except ir.passes.PassError as error:
+        raise _failed(error, file) from error
+    assert writer.report is not None, "it ran"
+    (done,) = writer.report.models
+    return AlignReport((replace(done, source=file),))
+
+
+@dataclass(frozen=True)
+class _WriteTo(WriteAlignedPass):
+    """Writes to a destination that was looked at before."""
+
+    place: Destination | None = None
+
+    def _destination(self) -> Destination:
+        return self.place or super()._destination()
+
+
+def _failed(error: BaseException, file: Path) -> AlignError:
+    """Name the pass, which onnx-ir says in the outermost text but one, and the cause."""
+    wrapped = error.__cause__ if isinstance(error.__cause__, ir.passes.PassError) else error
+    cause: BaseException = wrapped
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return PassFailedError(str(wrapped), file=file, found=f"{type(cause).__name__}: {cause}")
