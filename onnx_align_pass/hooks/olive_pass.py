@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Set
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,12 @@ from olive.passes.onnx.common import get_context_bin_file_names
 from olive.passes.pass_config import PassConfigParam
 
 from onnx_align_pass.align import align_file
-from onnx_align_pass.errors import UnsafeDataFileError, UsageError, WriteError
+from onnx_align_pass.errors import (
+    DestinationExistsError,
+    UnsafeDataFileError,
+    UsageError,
+    WriteError,
+)
 from onnx_align_pass.hooks.options import policies
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 
@@ -94,7 +100,7 @@ class OnnxAlign(Pass):  # Olive lists it by this name
         source = Path(model.model_path)
         target = Path(resolve_onnx_path(output_model_path, source.name))
         storage, layout = policies({name: getattr(config, name) for name in _OPTIONS})
-        align_file(
+        report = align_file(
             source,
             target,
             storage=storage,
@@ -103,7 +109,7 @@ class OnnxAlign(Pass):  # Olive lists it by this name
             overwrite=True,  # what a run of Olive that was killed left in its cache
             durable=config.durable,
         )
-        _carry(model, target)
+        _carry(model, target, {file.name for one in report.models for file in one.data_files})
         return ONNXModelHandler(
             model_path=str(target.parent),
             onnx_file_name=target.name,
@@ -114,22 +120,35 @@ class OnnxAlign(Pass):  # Olive lists it by this name
         )
 
 
-def _carry(model: Any, target: Path) -> None:
+def _carry(model: Any, target: Path, written: Set[str]) -> None:
     """Bring along the other files that Olive keeps beside a model: adapters, compiled contexts.
 
     Raises:
         UnsafeDataFileError: The model names a compiled context outside its folder.
+        DestinationExistsError: One of them has the name of the model or of its data.
         WriteError: A file cannot be copied.
     """
-    source = Path(model.model_path).parent
-    names = [model.external_initializers_file_name, model.constant_inputs_file_name]
+    folder = Path(model.model_path).parent
+    files = {
+        model.external_initializers_file_name: model.external_initializers_path,
+        model.constant_inputs_file_name: model.constant_inputs_path,
+    }
     # Of the result, whose weights are outside it: Olive parses the whole file.
-    names += [name for name in get_context_bin_file_names(target) if _is_beside(name, source)]
-    for name in filter(None, names):
+    for name in get_context_bin_file_names(target):
+        files[name] = folder / name if _is_beside(name, folder) else None
+    for name, path in files.items():
+        if path is None:
+            continue
+        if os.path.normpath(name) in {target.name, *written}:
+            raise DestinationExistsError(
+                "a file beside the model has the name of its data",
+                file=name,
+                hint="Set external_data_name to another.",
+            )
         copy = target.parent / name
         try:
             copy.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(source / name, copy)
+            shutil.copy2(path, copy)
         except OSError as error:
             raise WriteError.of(error, copy, doing="copying") from error
 

@@ -15,7 +15,13 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
-from onnx_align_pass import PolicyError, UnsafeDataFileError, UsageError, WriteError
+from onnx_align_pass import (
+    DestinationExistsError,
+    PolicyError,
+    UnsafeDataFileError,
+    UsageError,
+    WriteError,
+)
 from onnx_align_pass.hooks.olive import package_config, write_package_config
 from tests.corpus.running import run, same_outputs
 
@@ -167,6 +173,14 @@ def test_a_context_in_the_attribute_itself_is_no_file(source: Path, tmp_path: Pa
     with quiet():
         the_pass().run(compiled(source, "\0compiled"), str(tmp_path / "out"))
     assert len(list((tmp_path / "out").iterdir())) == 2
+
+
+def test_a_file_beside_the_model_never_replaces_its_data(source: Path, tmp_path: Path) -> None:
+    with quiet(), pytest.raises(DestinationExistsError, match="external_data_name"):
+        the_pass().run(compiled(source, "model.onnx.data"), str(tmp_path / "out"))
+    assert (tmp_path / "out" / "model.onnx.data").read_bytes() != (
+        source.parent / "model.onnx.data"
+    ).read_bytes()
 
 
 def test_a_compiled_context_outside_the_folder_is_refused(source: Path, tmp_path: Path) -> None:
