@@ -21,6 +21,7 @@ __all__ = [
     "DiskFullError",
     "ExternalDataError",
     "LossyLoadError",
+    "MissingExporterError",
     "ModelError",
     "ModelNotFoundError",
     "PassFailedError",
@@ -171,6 +172,17 @@ class BrokenPassError(PassTextError):
     def __init__(self, name: str, origin: str, reason: str) -> None:
         super().__init__(f"the pass {name!r} of {origin} is not usable: {reason}")
         self.reason = reason
+
+
+class MissingExporterError(AlignError):
+    """A hook needs an exporter that is not installed, or that cannot be imported."""
+
+    def __init__(self, module: str, extra: str, reason: str | None = None) -> None:
+        super().__init__(
+            f"{module} cannot be imported",
+            found=reason,
+            hint=f"Type `pip install 'onnx-align-pass[{extra}]'`.",
+        )
 
 
 class ModelError(AlignError):

@@ -1,1 +1,1 @@
-"""Exporters: each hook writes what one of them made, and imports it only when it is used."""
+"""Alignment at the end of other people's exporters, each imported only when its hook is used."""

@@ -5,35 +5,24 @@ Only public names of torch are used, nothing of it is patched, and only `export_
 
 from __future__ import annotations
 
-import importlib
+from pathlib import Path
 from typing import Any, Final, Protocol, Unpack, cast
 
 import onnx_ir as ir
 
-from onnx_align_pass.errors import UsageError
+from onnx_align_pass.errors import DestinationError, UsageError
 from onnx_align_pass.hooks.initializers import initializers_as_asked
+from onnx_align_pass.hooks.missing import exporter
 from onnx_align_pass.hooks.save_options import SaveOptions, StrPath
-from onnx_align_pass.hooks.torch_tensors import (
-    TensorWithoutDataError,
-    one_tensor_a_storage,
-    require_data,
-)
+from onnx_align_pass.hooks.torch_tensors import one_tensor_a_storage, require_data
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.save import save
 
 __all__ = [
-    "ExporterMissingError",
     "Program",
-    "TensorWithoutDataError",
     "export_aligned",
     "save_program",
 ]
-
-
-class ExporterMissingError(UsageError):
-    """The exporter that a hook needs is not installed, or cannot be imported."""
-
-    usual_hint = "pip install 'onnx-align-pass[torch]'"
 
 
 class Program(Protocol):
@@ -70,13 +59,15 @@ def save_program(
         What was written.
 
     Raises:
-        TensorWithoutDataError: A tensor has no bytes: fake, on the meta device, freed, sparse, or
+        UninitializedTensorError: A tensor has no bytes: fake, on the meta device, freed, sparse, or
             never set.
         UsageError: `program` has no model.
         ModelError: The model or the destination is refused; nothing is written.
         WriteError: Writing failed; what was there before is whole.
     """
     model = _model_of(program)
+    if not include_initializers:
+        _check_left_out(model, Path.cwd() / path)
     with (
         initializers_as_asked(
             model.graph, include=include_initializers, as_inputs=keep_initializers_as_inputs
@@ -115,7 +106,7 @@ def export_aligned(
         What was written.
 
     Raises:
-        ExporterMissingError: torch is not installed.
+        MissingExporterError: torch is not installed.
         UsageError: There is no path, or an argument makes no sense here; nothing was exported.
         AlignError: See `save_program`. What the exporter raises is passed on.
     """
@@ -125,7 +116,7 @@ def export_aligned(
     saving = {key: options.pop(key) for key in SaveOptions.__optional_keys__ if key in options}
     if isinstance(saving.get("external_data"), bool):
         del saving["external_data"]  # torch's switch, and it is on: the default name
-    program = _exporter().export(model, args, f=None, dynamo=True, **options)
+    program = exporter("torch.onnx", "torch").export(model, args, f=None, dynamo=True, **options)
     return save_program(
         program,
         path,
@@ -160,6 +151,25 @@ def _refuse(options: dict[str, Any]) -> None:
             del options[name]
 
 
+def _check_left_out(model: ir.Model, path: Path) -> None:
+    """Refuse to replace a model whose data files hold the weights that are left out.
+
+    Nothing would point at those files any more, and they would go.
+    """
+    for value in model.graph.initializers.values():
+        tensor = value.const_value
+        if not isinstance(tensor, ir.ExternalTensor) or not path.exists():
+            continue
+        if (Path.cwd() / tensor.path).is_relative_to(path.parent):
+            raise DestinationError(
+                "the weights that are left out lie beside the model that would be replaced",
+                tensor=value.name,
+                file=path,
+                found=str(tensor.path),
+                hint="Save the structure under another name.",
+            )
+
+
 def _model_of(program: Program) -> ir.Model:
     model = getattr(program, "model", None)
     if isinstance(model, ir.Model):
@@ -172,15 +182,3 @@ def _model_of(program: Program) -> ir.Model:
         if isinstance(program, ir.Model)
         else "Pass dynamo=True to the exporter: without it, it returns None.",
     )
-
-
-def _exporter() -> Any:
-    """`torch.onnx`.
-
-    Raises:
-        ExporterMissingError: It cannot be imported.
-    """
-    try:
-        return importlib.import_module("torch.onnx")
-    except ImportError as error:
-        raise ExporterMissingError(f"torch cannot be imported: {error}") from error

@@ -5,39 +5,35 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import onnx_ir as ir
 
-from onnx_align_pass.errors import ModelError
+from onnx_align_pass.errors import UninitializedTensorError
 from onnx_align_pass.passes.collect import tensors_of
 
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["TensorWithoutDataError", "one_tensor_a_storage", "require_data"]
+__all__ = ["one_tensor_a_storage", "require_data"]
 
-
-class TensorWithoutDataError(ModelError):
-    """A tensor has no bytes to write: fake, on torch's meta device, freed, sparse, or never set."""
-
-    usual_hint = (
-        "Give it data (ONNXProgram.apply_weights), "
-        "or save without initializers (include_initializers=False)."
-    )
+_HINT: Final = (
+    "Give it data (ONNXProgram.apply_weights), "
+    "or save without initializers (include_initializers=False)."
+)
 
 
 def require_data(model: ir.Model) -> None:
     """Check that every tensor of a model has bytes; none is read.
 
     Raises:
-        TensorWithoutDataError: One has none.
+        UninitializedTensorError: One has none.
     """
     for held in tensors_of(model):
         found = "no value" if held.tensor is None else _missing(held.tensor)
         if found is not None:
-            raise TensorWithoutDataError(
-                "the tensor has no data", tensor=held.slot.name, found=found
+            raise UninitializedTensorError(
+                "the tensor has no data", tensor=held.slot.name, found=found, hint=_HINT
             )
 
 

@@ -28,7 +28,10 @@ ABOVE_PASSES = tuple(
 """What stands on the room of passes; a pass of these is named, and loaded when it is used."""
 OPTIONAL = ("onnx_align_pass.bench", "onnx_align_pass.hooks")
 """The bench is a program of its own; both import what they measure or hook into, if it is there."""
-MAY_IMPORT_ALIGN = ("onnx_align_pass", "onnx_align_pass.bench", "onnx_align_cli")
+MAY_IMPORT_ALIGN = (
+    *("onnx_align_pass", "onnx_align_pass.bench", "onnx_align_pass.hooks"),
+    "onnx_align_cli",
+)
 """The composition root is the top of the house: nothing stands on it but these."""
 
 

@@ -1,1 +1,1 @@
-"""Tests against other people's exporters; each skips by name where its exporter is not there."""
+"""Real exporters, end to end; each group of tests needs one of them installed."""

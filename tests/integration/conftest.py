@@ -1,31 +1,51 @@
-"""Which exporters are here, and what of their own noise is let through."""
+"""Which exporter a test needs: absent, the test skips and names it; required, it fails.
+
+`ONNX_ALIGN_REQUIRE=torch,optimum` says that these are installed: then nothing may skip for them.
+"""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+import os
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
 
 import pytest
 
-EXPORTERS = {"needs_torch": "torch"}
-"""The package that a mark stands for."""
-NOISE = {
-    "needs_torch": (
-        # torch 2.13 copies its own deprecated LeafSpec while it exports; nothing a caller can do.
-        r"ignore:`isinstance\(treespec, LeafSpec\)` is deprecated:FutureWarning:copyreg",
-    )
+NEEDS: Final = {
+    "needs_torch": ("torch", "torch"),
+    "needs_optimum": ("optimum-onnx", "optimum"),
+    "needs_olive": ("olive-ai", "olive"),
+    "needs_onnx_passes": ("onnx-passes", "onnx-passes"),
 }
-"""Warnings that an exporter raises about itself, as narrow as can be."""
+"""By marker: the distribution that must be installed, and this project's extra that installs it."""
+NOISE: Final = {
+    # torch 2.13 copies its own deprecated LeafSpec while it exports.
+    "needs_torch": r"ignore:`isinstance\(treespec, LeafSpec\)` is deprecated:FutureWarning:copyreg",
+}
+"""By marker: a warning that an exporter raises about itself, let through for its tests alone."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let an exporter's own noise through."""
     for item in items:
-        for mark, noise in NOISE.items():
-            if item.get_closest_marker(mark) is not None:
-                for filtered in noise:
-                    item.add_marker(pytest.mark.filterwarnings(filtered))
+        for marker, noise in NOISE.items():
+            if item.get_closest_marker(marker):
+                item.add_marker(pytest.mark.filterwarnings(noise))
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    for mark, package in EXPORTERS.items():
-        if item.get_closest_marker(mark) is not None and find_spec(package) is None:
-            pytest.skip(f"{mark}: the exporter {package} is not installed")
+    """Skip or fail a test whose exporter is not there."""
+    required = os.environ.get("ONNX_ALIGN_REQUIRE", "").split(",")
+    for marker, (distribution, extra) in NEEDS.items():
+        if item.get_closest_marker(marker) and not is_installed(distribution):
+            reason = f"needs {distribution}: pip install 'onnx-align-pass[{extra}]'"
+            if extra in required:
+                pytest.fail(reason, pytrace=False)
+            pytest.skip(reason)
+
+
+def is_installed(distribution: str) -> bool:
+    try:
+        return bool(version(distribution))
+    except PackageNotFoundError:
+        return False

@@ -12,14 +12,16 @@ import numpy as np
 import onnx_ir as ir
 import pytest
 
-from onnx_align_pass import AlignError, ModelError, UsageError
-from onnx_align_pass.hooks.save_options import SaveOptions
-from onnx_align_pass.hooks.torch import (
-    ExporterMissingError,
-    TensorWithoutDataError,
-    export_aligned,
-    save_program,
+from onnx_align_pass import (
+    AlignError,
+    DestinationError,
+    MissingExporterError,
+    ModelError,
+    UninitializedTensorError,
+    UsageError,
 )
+from onnx_align_pass.hooks.save_options import SaveOptions
+from onnx_align_pass.hooks.torch import export_aligned, save_program
 from onnx_align_pass.load import load
 from onnx_align_pass.save import save
 
@@ -84,7 +86,7 @@ def test_an_initializer_without_a_value_is_named_and_nothing_is_written(tmp_path
     program = made()
     program.model.graph.initializers["a"].const_value = None
     before = state_of(program)
-    with pytest.raises(TensorWithoutDataError, match=r"tensor 'a'.*no value") as error:
+    with pytest.raises(UninitializedTensorError, match=r"tensor 'a'.*no value") as error:
         save_program(program, tmp_path / "m.onnx")
     assert isinstance(error.value, ModelError)
     assert "include_initializers=False" in str(error.value)
@@ -163,7 +165,16 @@ def test_without_torch_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch.onnx", None)
-    with pytest.raises(ExporterMissingError) as error:
+    with pytest.raises(MissingExporterError) as error:
         export_aligned(None, (), tmp_path / "m.onnx")
-    assert isinstance(error.value, UsageError)
     assert "pip install 'onnx-align-pass[torch]'" in str(error.value)
+
+
+def test_the_structure_never_takes_the_place_of_its_own_weights(tmp_path: Path) -> None:
+    save(made().model, tmp_path / "m.onnx", size_threshold_bytes=0)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    program = Made(load(tmp_path / "m.onnx"))
+    with pytest.raises(DestinationError, match="under another name"):
+        save_program(program, tmp_path / "m.onnx", include_initializers=False)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+    save_program(program, tmp_path / "structure.onnx", include_initializers=False)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_align_pass import AlignError
-from onnx_align_pass.hooks.torch import TensorWithoutDataError, export_aligned, save_program
+from onnx_align_pass import AlignError, UninitializedTensorError
+from onnx_align_pass.hooks.torch import export_aligned, save_program
 from onnx_align_pass.progress import SILENT
 from tests.corpus.running import run, same_outputs
 
@@ -212,7 +212,7 @@ def test_weights_without_bytes_are_a_named_error_before_anything_is_written(
 ) -> None:
     program = empty_program(kind)
     before = state_of(program)
-    with pytest.raises(TensorWithoutDataError, match=found) as error:
+    with pytest.raises(UninitializedTensorError, match=found) as error:
         save_program(program, tmp_path / "m.onnx")
     assert error.value.tensor == "0.weight"
     assert "apply_weights" in str(error.value)
