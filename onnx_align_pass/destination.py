@@ -141,11 +141,18 @@ class Destination:
             own = name in claimed or (self.source_is_held and name in prepared.homes)
             self._check_existing(path, own, prepared)
             notes += self._check_sharing(path, references)
+        gone = sorted(claimed.difference(names, prepared.kept))
         superseded = {
             name: FileState.of(self.folder / name)
-            for name in sorted(claimed.difference(names, prepared.kept))
+            for name in gone
             if self._removable(name, prepared, references)
         }
+        if self.source_is_held:
+            notes += [
+                f"{name} is left: the model in memory goes on reading from it"
+                for name in gone
+                if name not in superseded and name in prepared.homes
+            ]
         return Replacement(
             FileState.of(self.model),
             {name: FileState.of(self.folder / name) for name in names},

@@ -19,7 +19,7 @@ from onnx_align_pass.passes.bind import words_of
 from onnx_align_pass.passes.collect import Held, tensors_of
 from onnx_align_pass.prepare import open_sources
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.stored import NumbersInFile, StoredTensor
+from onnx_align_pass.stored import NumbersInFile, StoredTensor, hung_in
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["load"]
@@ -29,9 +29,10 @@ def load(path: str | os.PathLike[str], *, allow_loss: bool = False) -> ir.Model:
     """Read a model for passes to work on; memory is the metadata.
 
     Weights over 1 KiB stay where they are, external and inline ones alike, also in subgraphs and
-    functions: they are `ir.ExternalTensor` with an absolute base folder (inline ones point into the
-    `.onnx`; numbers in typed fields that are not plain bytes are lazy tensors). A tensor reads only
-    from the file that it was made for: when that was replaced it refuses.
+    functions: they are `ir.ExternalTensor` with an absolute base folder; inline initializers of the
+    main graph point into the `.onnx` itself. Other inline tensors (Constant, subgraphs), and those
+    in typed fields that are not plain bytes, are `ir.LazyTensor`. A tensor reads only from the file
+    that it was made for: when that was replaced it refuses.
 
     Save the model with `save`, or with `onnx_ir.save` and its `external_data`. Without that,
     `onnx_ir.save` and `onnx_ir.to_proto` write references, not weights: over the model's own file,
@@ -104,7 +105,7 @@ def _stored(held: Held, parked: Parked, origin: Origin, files: SourceFiles) -> i
     tensor, source, shape = held.tensor, parked.source, ir.Shape(parked.facts.shape)
     assert tensor is not None, "it was found by its location"
     if isinstance(source, FileSpan):
-        return StoredTensor(
+        stored = StoredTensor(
             source,
             origin=origin,
             identity=files.identity(source.path, tensor=parked.facts.slot.name),
@@ -113,6 +114,7 @@ def _stored(held: Held, parked: Parked, origin: Origin, files: SourceFiles) -> i
             name=tensor.name or "",
             **words_of(tensor),
         )
+        return hung_in(stored, parked.facts.slot)
     assert isinstance(source, DecodedTensor), "all that is parked lies in files"
     return ir.LazyTensor(
         NumbersInFile(source, files.identity(origin.model), tensor.dtype, shape),

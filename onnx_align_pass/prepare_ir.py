@@ -29,7 +29,7 @@ from onnx_align_pass.passes.sources import TensorBytes, span_of
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.spans import FileSpan, Source
-from onnx_align_pass.stored import NumbersInFile, StoredTensor
+from onnx_align_pass.stored import NumbersInFile, StoredTensor, external_part
 from onnx_align_pass.tensors import TensorFacts, TensorRequest
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -65,7 +65,7 @@ def collect(model: ir.Model, decide: Decide) -> tuple[Collected, ...]:
 def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles]:
     """Open the files that a model's external tensors lie in; each must stay in its base folder."""
     tensors = [one.held.tensor for one in collected]
-    external = [one for one in tensors if isinstance(one, ir.ExternalTensor)]
+    external = [one for one in map(external_part, tensors) if one is not None]
     numbers = [one.raw for one in tensors if isinstance(one, ir.LazyTensor)]
     lazies = [one for one in numbers if isinstance(one, NumbersInFile)]
     origins = {one.origin for one in external if isinstance(one, StoredTensor)}
@@ -205,8 +205,8 @@ class _Sources:
         return frozenset(self._paths)
 
     def span(self, one: Collected) -> FileSpan:
-        tensor = one.held.tensor
-        assert isinstance(tensor, ir.ExternalTensor), "only external tensors are spans"
+        tensor = external_part(one.held.tensor)
+        assert tensor is not None, "only external tensors are spans"
         span = span_of(one.facts, tensor)
         span = span._replace(path=self._paths.setdefault(span.path, span.path))
         self._files.check(span, one.facts.slot.name)
@@ -232,7 +232,7 @@ class _Sources:
         return path.relative_to(self._folder).as_posix() if inside else None
 
     def _source(self, one: Collected, tensor: ir.TensorProtocol) -> Source:
-        if isinstance(tensor, ir.ExternalTensor):
+        if external_part(tensor) is not None:
             return self.span(one)
         made = TensorBytes(tensor, one.facts)
         return made if self._ahead is None else self._ahead.wrap(made)

@@ -15,7 +15,7 @@ from onnx_align_pass.passes.bind import words_of
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.prepare_ir import Collected
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.stored import NumbersInFile, StoredTensor
+from onnx_align_pass.stored import NumbersInFile, StoredTensor, external_part, hung_in
 from onnx_align_pass.transfer.open_source import FileIdentity
 
 __all__ = ["invalidate_plain", "restored"]
@@ -81,8 +81,9 @@ def _spans(prepared: Prepared, path: Path) -> Iterator[tuple[str, FileSpan]]:
 
 def _backing(tensor: ir.TensorProtocol) -> Path | None:
     """The file that a tensor's bytes are read from."""
-    if isinstance(tensor, ir.ExternalTensor):
-        return Path.cwd() / tensor.path
+    external = external_part(tensor)
+    if external is not None:
+        return Path.cwd() / external.path
     if isinstance(tensor, ir.LazyTensor) and isinstance(tensor.raw, NumbersInFile):
         return tensor.raw.decoded.file
     return None
@@ -120,5 +121,6 @@ def _inline(origin: Origin) -> dict[str, ir.TensorProtocol]:
         if cut is None:
             found[slot.place] = tensor
         elif cut.payload is not None:
-            found[slot.place] = _stored(tensor, tuple(proto.dims), cut.payload, origin)
+            stored = _stored(tensor, tuple(proto.dims), cut.payload, origin)
+            found[slot.place] = hung_in(stored, slot)
     return found

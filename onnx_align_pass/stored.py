@@ -23,11 +23,13 @@ from onnx_align_pass.errors import SourceChangedError
 from onnx_align_pass.model.decode import DecodedTensor, raw_tensor
 from onnx_align_pass.origin import Origin
 from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.tensors import Slot
 from onnx_align_pass.transfer.open_source import FileIdentity, SourceFiles
 from onnx_align_pass.transfer.positional import read_full
 
-__all__ = ["NumbersInFile", "StoredTensor"]
+__all__ = ["NumbersInFile", "ReadFromFile", "StoredTensor", "external_part", "hung_in"]
 
+_MAIN: Final = "graph.initializer["
 _CHUNK_BYTES: Final = 1 << 20
 
 
@@ -166,6 +168,44 @@ class StoredTensor(ir.ExternalTensor):
         if self.dtype.bitwidth < 8:  # one byte an element, as onnx-ir shows them
             return _from_bytes(packed.tobytes(), self.dtype, self.shape).numpy()
         return packed.view(np.dtype(self.dtype.numpy()).newbyteorder("<")).reshape(shape)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFromFile:
+    """What a lazy tensor calls: the stored one that it stands for."""
+
+    stored: StoredTensor
+
+    def __call__(self) -> ir.TensorProtocol:
+        """Give the stored tensor."""
+        return self.stored
+
+
+def hung_in(stored: StoredTensor, slot: Slot) -> ir.TensorProtocol:
+    """Make a stored tensor fit to hang where it shall.
+
+    Passes put the main graph's initializers aside when they call onnx's checker and shape
+    inference; all other tensors are handed on, and looked for beside the working directory when
+    they are external. So one whose bytes are inside the model file hangs there as a lazy tensor: it
+    is serialised with its bytes, like any that is inline.
+    """
+    if not stored.is_inline or slot.place.startswith(_MAIN):
+        return stored
+    return ir.LazyTensor(
+        ReadFromFile(stored),
+        dtype=stored.dtype,
+        shape=stored.shape,
+        name=stored.name,
+        doc_string=stored.doc_string,
+        metadata_props=dict(stored.metadata_props),
+    )
+
+
+def external_part(tensor: ir.TensorProtocol | None) -> ir.ExternalTensor | None:
+    """The range of a file that a tensor is, or stands for; None where it is none."""
+    if isinstance(tensor, ir.LazyTensor) and isinstance(tensor.raw, ReadFromFile):
+        return tensor.raw.stored
+    return tensor if isinstance(tensor, ir.ExternalTensor) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,14 @@ import io
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import onnx
 import onnx_ir as ir
 import pytest
+from onnx_ir.passes import common
 
 from onnx_align_pass import (
     AlignError,
@@ -106,6 +108,33 @@ def test_weights_in_functions_and_subgraphs_know_their_folder(
     monkeypatch.chdir("/")
     assert set(stored(model)) == {"w", "k.value", "inner", "e.value", "d.value"}
     assert contents(model) == stored_bytes(source)
+
+
+@pytest.mark.parametrize("make", [common.CheckerPass, common.ShapeInferencePass])
+@pytest.mark.parametrize("external", [False, True], ids=["inline", "external"])
+def test_passes_that_call_onnx_find_the_weights(
+    make: Callable[[], ir.passes.PassBase],
+    external: bool,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = ", ".join(["1"] * 40)
+    text = FULL.replace("[2,3]", "[20,40]")
+    for numbers in ("1,2,3,4,5,6", "6,5,4,3,2,1", "1,1,1,1,1,1", "9,9,9,9,9,9", "2,2,2,2,2,2"):
+        text = text.replace(f"{{{numbers}}}", "{" + ", ".join([rows] * 20) + "}")
+    source = tmp_path / "m.onnx"
+    onnx.save(onnx.parser.parse_model(text.replace("{2, 3}", "{20, 40}")), source)
+    if external:
+        # onnx looks for external data in the working directory: as with models of ir.load.
+        monkeypatch.chdir(tmp_path)
+        align_file(source)
+    model = load(source)
+    assert len(stored(model)) == 5
+    before = contents(model)
+    make()(model)
+    assert contents(model) == before
+    save(model, tmp_path / "out.onnx")
+    assert stored_bytes(tmp_path / "out.onnx") == before
 
 
 def test_a_file_that_was_replaced_is_not_read_under_old_offsets(tmp_path: Path) -> None:
