@@ -130,11 +130,11 @@ def test_passes_that_call_onnx_find_the_weights(
         align_file(source)
     model = load(source)
     assert len(stored(model)) == 5
-    before = contents(model)
-    make()(model)
-    assert contents(model) == before
+    before = sorted(contents(model).values())
+    make()(model)  # which may put initializers into another order
+    assert sorted(contents(model).values()) == before
     save(model, tmp_path / "out.onnx")
-    assert stored_bytes(tmp_path / "out.onnx") == before
+    assert sorted(stored_bytes(tmp_path / "out.onnx").values()) == before
 
 
 def test_a_file_that_was_replaced_is_not_read_under_old_offsets(tmp_path: Path) -> None:
