@@ -118,14 +118,14 @@ class _Writer:
             )
 
     def _load(self, step: Load) -> None:
-        data = load(step.source, step.piece.name)
-        offset = step.piece.offset
+        data, cursor = load(step.source, step.piece.name), step.piece.offset
         most = min(self._ladder.chunk_size, _WRITE_BYTES)
-        for start in range(0, len(data), most):
-            part = data[start : start + most]
-            write_all(self._fd, part, offset + start)
+        while data:
+            part = data[: most - cursor % most]  # the cache's pages lie on multiples of their size
+            write_all(self._fd, part, cursor)
+            data, cursor = data[len(part) :], cursor + len(part)
             self._ladder.moved["loaded"] += len(part)
-            self._advance(len(part), offset + start + len(part), step.piece.name)
+            self._advance(len(part), cursor, step.piece.name)
 
     def _run(self, run: Run) -> None:
         buffer = self._ladder.buffer
