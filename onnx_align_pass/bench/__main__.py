@@ -48,7 +48,7 @@ def _parser() -> argparse.ArgumentParser:
     """The options of the command."""
     made = argparse.ArgumentParser(
         prog="python -m onnx_align_pass.bench",
-        description="Repack models in several ways; compare wall time and extra peak memory.",
+        description="Repack or save models in several ways; compare wall time and peak memory.",
         epilog="The full run writes up to 3.5 GB at a time and removes it.",
     )
     add = made.add_argument

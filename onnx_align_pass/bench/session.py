@@ -11,6 +11,7 @@ from onnx_align_pass.bench.files import data_file_of
 from onnx_align_pass.bench.memory import extra_peak_bytes
 from onnx_align_pass.bench.peers import Peer
 from onnx_align_pass.bench.results import PeerResult, WorkloadResult
+from onnx_align_pass.bench.sources import FORMS
 from onnx_align_pass.bench.timing import time_peers
 from onnx_align_pass.bench.workloads import Workload
 
@@ -47,12 +48,16 @@ def measure_workload(
         tiny = _build(workload, here / "tiny", min(scale, WARM_UP_SCALE))
         source_bytes = _stored_bytes(source)
         timed = time_peers(
-            able, source, here / "timed", repeat=repeat, say=lambda t: say(f"{workload.name}: {t}")
+            able,
+            FORMS[workload.form](source),
+            here / "timed",
+            repeat=repeat,
+            say=lambda text: say(f"{workload.name}: {text}"),
         )
         measured = {}
         for result in timed:
             say(f"{workload.name}: memory of {result.peer}")
-            measured[result.peer] = _with_memory(result, source, tiny, here)
+            measured[result.peer] = _with_memory(result, source, tiny, here, form=workload.form)
     absent = {name: PeerResult(name, absent=why) for name, why in reasons.items() if why}
     found = {**measured, **absent}
     ordered = tuple(found[peer.name] for peer in peers)
@@ -75,12 +80,14 @@ def _stored_bytes(model: Path) -> int:
     return sum(os.stat(file).st_size for file in files if file.exists())
 
 
-def _with_memory(result: PeerResult, source: Path, tiny: Path, folder: Path) -> PeerResult:
+def _with_memory(
+    result: PeerResult, source: Path, tiny: Path, folder: Path, *, form: str
+) -> PeerResult:
     if result.failed is not None:
         return result
     with tempfile.TemporaryDirectory(prefix="memory-", dir=folder) as name:
         try:
-            extra = extra_peak_bytes(result.peer, source, tiny, Path(name))
+            extra = extra_peak_bytes(result.peer, source, tiny, Path(name), form=form)
         except subprocess.CalledProcessError as error:
             last = (error.stderr or "").strip().splitlines()[-1:] or [str(error)]
             return PeerResult(result.peer, failed=last[0])

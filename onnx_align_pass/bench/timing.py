@@ -9,11 +9,12 @@ from pathlib import Path
 
 from onnx_align_pass.bench.peers import Peer
 from onnx_align_pass.bench.results import PeerResult
+from onnx_align_pass.bench.sources import Source
 
 __all__ = ["time_peers"]
 
 
-def _timed_run(peer: Peer, source: Path, folder: Path, *, durable: bool) -> float:
+def _timed_run(peer: Peer, source: Source, folder: Path, *, durable: bool) -> float:
     """Seconds that one run takes; its destination is removed afterwards.
 
     Garbage and dirty pages of the run before are dealt with first: else they are billed here.
@@ -37,7 +38,7 @@ class _Record:
         self.seconds: dict[bool, list[float]] = {False: [], True: []}
         self.failed: str | None = None
 
-    def run(self, source: Path, folder: Path, *, durable: bool, keep: bool) -> None:
+    def run(self, source: Source, folder: Path, *, durable: bool, keep: bool) -> None:
         try:
             seconds = _timed_run(self.peer, source, folder, durable=durable)
         except Exception as error:  # noqa: BLE001  a peer that breaks is a result; the others go on
@@ -55,7 +56,7 @@ class _Record:
 
 def time_peers(
     peers: Sequence[Peer],
-    source: Path,
+    source: Source,
     folder: Path,
     *,
     repeat: int,
@@ -68,7 +69,7 @@ def time_peers(
 
     Args:
         peers: The peers that can run, in the order of the result.
-        source: The `.onnx` to repack.
+        source: The same for all; they leave it as it is.
         folder: A path that does not exist; each run makes and removes it.
         repeat: Number of runs that are kept, for each of the two ways.
         say: Told about each round.

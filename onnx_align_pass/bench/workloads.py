@@ -1,4 +1,4 @@
-"""The models that are repacked: valid, runnable, and built without holding their weights."""
+"""The models of the bench: valid, runnable, and built without holding their weights."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -10,6 +10,7 @@ import onnx
 from onnx_align_pass.bench.files import MODEL_NAME, data_file_of
 from onnx_align_pass.bench.graphs import chain_graph, concat_graph, model_of
 from onnx_align_pass.bench.inline import write_inline
+from onnx_align_pass.bench.sources import FILE
 from onnx_align_pass.bench.weights import (
     Weight,
     external_initializers,
@@ -95,6 +96,8 @@ class Workload:
     description: str
     build: Callable[[Path, float], Path]
     """Builds into an existing folder, at a share of the full size in bytes; gives the `.onnx`."""
+    form: str = FILE
+    """What the `.onnx` is made into before a peer gets it; a name in `FORMS`."""
 
 
 def _side(full: int, scale: float) -> int:
@@ -123,6 +126,18 @@ WORKLOADS = {
             "inline",
             "1.6 GB in 100 tensors inside the .onnx",
             lambda folder, scale: build_inline(folder, side=_side(2000, scale)),
+        ),
+        Workload(
+            "model in memory",
+            "an ir.Model of 1 GiB in 64 arrays, saved",
+            lambda folder, scale: build_large(folder, side=_side(2048, scale)),
+            "model in memory",
+        ),
+        Workload(
+            "model external",
+            "an ir.Model of 1 GiB in 64 external tensors, none aligned, saved",
+            lambda folder, scale: build_large(folder, side=_side(2048, scale)),
+            "model external",
         ),
     )
 }

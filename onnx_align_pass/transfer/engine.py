@@ -22,6 +22,12 @@ __all__ = ["WRITEBACK_BYTES", "Piece", "write_pieces"]
 WRITEBACK_BYTES = 16 << 20
 """A durable copy starts the writeback each time that this many bytes lie behind it."""
 
+_WRITE_BYTES = 512 << 10
+"""Most bytes of one write from memory: larger ones make the page cache look for huge pages.
+
+Those are slow to get where memory is scarce, or a virtual machine lends what is free to its host.
+"""
+
 
 def write_pieces(
     fd: int,
@@ -112,13 +118,14 @@ class _Writer:
             )
 
     def _load(self, step: Load) -> None:
-        data = load(step.source, step.piece.name)
-        offset = step.piece.offset
-        for start in range(0, len(data), self._ladder.chunk_size):
-            part = data[start : start + self._ladder.chunk_size]
-            write_all(self._fd, part, offset + start)
+        data, cursor = load(step.source, step.piece.name), step.piece.offset
+        most = min(self._ladder.chunk_size, _WRITE_BYTES)
+        while data:
+            part = data[: most - cursor % most]  # the cache's pages lie on multiples of their size
+            write_all(self._fd, part, cursor)
+            data, cursor = data[len(part) :], cursor + len(part)
             self._ladder.moved["loaded"] += len(part)
-            self._advance(len(part), offset + start + len(part), step.piece.name)
+            self._advance(len(part), cursor, step.piece.name)
 
     def _run(self, run: Run) -> None:
         buffer = self._ladder.buffer

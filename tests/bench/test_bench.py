@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import onnx_ir as ir
 import pytest
 
 from onnx_align_pass.bench import memory, session
@@ -12,6 +13,7 @@ from onnx_align_pass.bench.__main__ import main
 from onnx_align_pass.bench.files import data_file_of
 from onnx_align_pass.bench.peers import OURS, PEERS, Peer
 from onnx_align_pass.bench.results import PeerResult, WorkloadResult
+from onnx_align_pass.bench.sources import FORMS, Source
 from onnx_align_pass.bench.table import render
 from onnx_align_pass.bench.timing import time_peers
 from onnx_align_pass.bench.workloads import (
@@ -106,12 +108,48 @@ def test_every_peer_writes_the_weights_it_was_given(
     destination = tmp_path / "destination"
     destination.mkdir()
     monkeypatch.chdir(source.parent)  # onnx looks for an existing data file here
-    peer.run(source, destination, durable)
+    peer.run(FORMS[WORKLOADS[workload].form](source), destination, durable)
     written = destination / "model.onnx"
     assert sorted(file.name for file in destination.iterdir()) == ["model.onnx", "model.onnx.data"]
     assert contents(written) == contents(source)
     if name not in ("cp", "onnx in memory"):
         assert {offset % 4096 for offset in offsets(written)} == {0}
+
+
+def test_the_weights_of_the_model_in_memory_are_arrays_that_no_file_backs(tmp_path: Path) -> None:
+    source = build("model in memory", tmp_path / "source")
+    kept = contents(source)
+    model = FORMS["model in memory"](source)
+    assert isinstance(model, ir.Model)
+    data_file_of(source).unlink()
+    tensors = [value.const_value for value in model.graph.initializers.values()]
+    assert {type(tensor) for tensor in tensors} == {ir.Tensor}
+    assert {t.name: t.tobytes() for t in tensors if t is not None} == kept
+
+
+def test_no_weight_of_the_external_model_is_read_or_aligned(tmp_path: Path) -> None:
+    model = FORMS["model external"](build("model external", tmp_path / "source"))
+    assert isinstance(model, ir.Model)
+    tensors = [value.const_value for value in model.graph.initializers.values()]
+    external = [tensor for tensor in tensors if isinstance(tensor, ir.ExternalTensor)]
+    assert len(external) == len(tensors) == 64
+    assert all(tensor.raw is None and (tensor.offset or 0) % 4096 for tensor in external)
+
+
+@pytest.mark.parametrize("name", ["onnx-align-pass", "onnx-ir"])
+@pytest.mark.parametrize("workload", ["model in memory", "model external"])
+def test_a_model_can_be_saved_by_all_peers_in_turn_since_each_leaves_it_as_it_was(
+    workload: str, name: str, tmp_path: Path
+) -> None:
+    model = FORMS[workload](build(workload, tmp_path / "source"))
+    assert isinstance(model, ir.Model)
+    before = [value.const_value for value in model.graph.initializers.values()]
+    (tmp_path / "destination").mkdir()
+    PEERS[name].run(model, tmp_path / "destination", False)
+    after = [value.const_value for value in model.graph.initializers.values()]
+    assert all(old is new for old, new in zip(before, after, strict=True))
+    external = [tensor for tensor in after if isinstance(tensor, ir.ExternalTensor)]
+    assert [tensor for tensor in external if tensor.raw is not None] == []
 
 
 @pytest.mark.parametrize("workload", list(WORKLOADS))
@@ -166,12 +204,12 @@ def test_an_option_that_cannot_be_followed_is_refused_before_any_work(
         main([option, value])
 
 
-def breaks(source: Path, folder: Path, durable: bool) -> None:
+def breaks(source: Source, folder: Path, durable: bool) -> None:
     (folder / "partial").touch()
     raise ValueError("a | b")
 
 
-def stands_still(source: Path, folder: Path, durable: bool) -> None:
+def stands_still(source: Source, folder: Path, durable: bool) -> None:
     (folder / "model.onnx").touch()
 
 
@@ -188,7 +226,8 @@ def test_a_peer_that_breaks_is_named_and_the_others_go_on(tmp_path: Path) -> Non
 
 def test_a_peer_that_only_breaks_in_the_memory_run_is_named_too(tmp_path: Path) -> None:
     missing = tmp_path / "missing.onnx"
-    result = session._with_memory(PeerResult("onnx-ir", (1.0,), (1.0,)), missing, missing, tmp_path)
+    timed = PeerResult("onnx-ir", (1.0,), (1.0,))
+    result = session._with_memory(timed, missing, missing, tmp_path, form="file")
     assert "missing.onnx" in str(result.failed)
 
 

@@ -125,6 +125,17 @@ def test_progress_names_the_tensor_that_each_chunk_ends_in(folder: Path) -> None
     assert heard.advances[:3] == [(2500, "2"), (2500, "4"), (2500, "7")]
 
 
+def test_large_bytes_in_memory_are_written_in_parts_that_end_on_multiples_of_512_kib(
+    folder: Path,
+) -> None:
+    part, lead, data = 512 << 10, 4096, noise(1_300_000, 3)
+    heard = Recorder()
+    written = write(folder, [Piece(MemoryBytes(data), lead, "w")], lead + len(data), progress=heard)
+    assert written == bytes(lead) + data
+    rest = len(data) + lead - 2 * part
+    assert [count for count, _ in heard.advances] == [part - lead, part, rest]
+
+
 def test_no_bytes_make_a_file_of_zeros(folder: Path) -> None:
     assert write(folder, [], 0) == b""
     assert write(folder, [Piece(MemoryBytes(b""), 10, "empty")], 10) == bytes(10)
