@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     )
     from onnx_align_pass.layout.plan import LayoutPlan
     from onnx_align_pass.layout.render import plan_json, plan_text
-    from onnx_align_pass.load import load
+    from onnx_align_pass.loading import load
     from onnx_align_pass.passes.tag_external import TagExternalDataPass
     from onnx_align_pass.passes.tags import decision_of, tag_tensor
     from onnx_align_pass.pipeline import WriteAlignedPass, align_pipeline
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from onnx_align_pass.registry.listing import list_passes
     from onnx_align_pass.registry.spec import parse_pass, pass_text
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
-    from onnx_align_pass.save import save, save_shared
+    from onnx_align_pass.saving import save, save_shared
     from onnx_align_pass.tensors import TensorFacts
     from onnx_align_pass.transfer.recover import Leftover, recover_folder
 
@@ -93,7 +93,7 @@ _HOME = {
     ),
     "layout.plan": ("LayoutPlan",),
     "layout.render": ("plan_json", "plan_text"),
-    "load": ("load",),
+    "loading": ("load",),
     "passes.tag_external": ("TagExternalDataPass",),
     "passes.tags": ("decision_of", "tag_tensor"),
     "pipeline": ("WriteAlignedPass", "align_pipeline"),
@@ -102,7 +102,7 @@ _HOME = {
     "registry.listing": ("list_passes",),
     "registry.spec": ("parse_pass", "pass_text"),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
-    "save": ("save", "save_shared"),
+    "saving": ("save", "save_shared"),
     "tensors": ("TensorFacts",),
     "transfer.recover": ("Leftover", "recover_folder"),
 }

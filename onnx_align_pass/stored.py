@@ -110,7 +110,8 @@ class StoredTensor(ir.ExternalTensor):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
         """Return the array; see `numpy`."""
-        return np.array(self.numpy(), dtype=dtype, copy=bool(copy) if copy is not None else None)
+        array = self.numpy() if dtype is None else self.numpy().astype(dtype, copy=False)
+        return array.copy() if copy else array
 
     def tobytes(self) -> bytes:
         """Read the bytes. Raises what `numpy` raises."""

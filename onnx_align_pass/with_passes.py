@@ -11,7 +11,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import AlignError, PassFailedError, UsageError
-from onnx_align_pass.load import load
+from onnx_align_pass.loading import load
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
 from onnx_align_pass.pipeline import AlignPipeline, WriteAlignedPass, built
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy

@@ -12,7 +12,7 @@ import onnx_ir as ir
 from onnx_passes import passes
 
 from onnx_align_pass.hooks.onnx_passes import NAME, SECTION, write_request
-from onnx_align_pass.save import save
+from onnx_align_pass.saving import save
 
 __all__ = ["WriteAligned"]
 

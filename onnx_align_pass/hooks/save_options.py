@@ -17,7 +17,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 
 class SaveOptions(TypedDict, total=False):
-    """What `onnx_align_pass.save.save` takes beside the model and the path; documented there."""
+    """What `onnx_align_pass.save` takes beside the model and the path; documented there."""
 
     format: str | None
     external_data: StrPath | None

@@ -16,7 +16,7 @@ from onnx_align_pass.hooks.missing import exporter
 from onnx_align_pass.hooks.save_options import SaveOptions, StrPath
 from onnx_align_pass.hooks.torch_tensors import one_tensor_a_storage, require_data
 from onnx_align_pass.report import AlignReport
-from onnx_align_pass.save import save
+from onnx_align_pass.saving import save
 
 __all__ = [
     "Program",
@@ -53,7 +53,7 @@ def save_program(
         include_initializers: Whether the main graph's initializers are written.
         keep_initializers_as_inputs: Whether they are listed as graph inputs too, so that they can
             be overridden, or supplied, at inference.
-        options: The keywords of `onnx_align_pass.save.save`.
+        options: The keywords of `onnx_align_pass.save`.
 
     Returns:
         What was written.
@@ -99,7 +99,7 @@ def export_aligned(
         path: The `.onnx` to write.
         include_initializers: See `save_program`.
         keep_initializers_as_inputs: See `save_program`.
-        options: The keywords of `onnx_align_pass.save.save` go there, all others to
+        options: The keywords of `onnx_align_pass.save` go there, all others to
             `torch.onnx.export`. `verify` is that of `save`: what was written is read back.
 
     Returns:
@@ -178,7 +178,7 @@ def _model_of(program: Program) -> ir.Model:
         "this is no exported program",
         needed="what torch.onnx.export(..., dynamo=True) returns",
         found=type(program).__name__,
-        hint="An ir.Model is saved by `onnx_align_pass.save.save`."
+        hint="An ir.Model is saved by `onnx_align_pass.save`."
         if isinstance(program, ir.Model)
         else "Pass dynamo=True to the exporter: without it, it returns None.",
     )

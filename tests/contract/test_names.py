@@ -45,6 +45,12 @@ def test_every_name_of_the_contract_can_be_imported(name: str) -> None:
     assert home.startswith("onnx_align_pass")
 
 
+def test_no_name_is_that_of_a_module_which_would_take_its_place_when_it_is_imported() -> None:
+    inside = {name.split(".")[1] for name in modules() if name.startswith("onnx_align_pass.")}
+    assert "loading" in inside
+    assert not inside & set(onnx_align_pass.__all__)
+
+
 def test_a_name_that_is_not_listed_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = onnx_align_pass.nothing

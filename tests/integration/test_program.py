@@ -22,8 +22,8 @@ from onnx_align_pass import (
 )
 from onnx_align_pass.hooks.save_options import SaveOptions
 from onnx_align_pass.hooks.torch import export_aligned, save_program
-from onnx_align_pass.load import load
-from onnx_align_pass.save import save
+from onnx_align_pass.loading import load
+from onnx_align_pass.saving import save
 
 from .saved import loaded, ranges, state_of
 

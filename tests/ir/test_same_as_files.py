@@ -98,6 +98,8 @@ def files(model: Path) -> set[str]:
 def test_data_files_are_the_same_bytes_and_models_equal(
     case: Case, storage: StoragePolicy, tmp_path: Path
 ) -> None:
+    if case.name == "device_configuration" and not hasattr(ir.Model, "device_configurations"):
+        pytest.skip("this onnx-ir does not know device configurations, and so load refuses them")
     source = case.build(tmp_path)
     result = compare(source, tmp_path / "result", storage)
     if case.runs:
