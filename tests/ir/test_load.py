@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -202,7 +201,3 @@ def test_a_bad_model_is_a_named_error_or_loads(case: BadCase, tmp_path: Path) ->
     for held in tensors_of(model):
         if isinstance(held.tensor, StoredTensor):
             assert len(held.tensor.tobytes()) == held.tensor.nbytes
-
-
-def test_loading_needs_no_exporter() -> None:
-    assert "onnx_align_pass.hooks" not in sys.modules
