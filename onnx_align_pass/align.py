@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from onnx_align_pass.errors import DestinationError, DestinationExistsError, UsageError
+from onnx_align_pass.errors import DestinationError, DestinationExistsError
 from onnx_align_pass.layout.plan import LayoutPlan
+from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.progress import SILENT, Progress
@@ -21,12 +22,10 @@ __all__ = ["align_external_data_streaming", "align_file", "plan_file"]
 DEFAULT_STORAGE = StoragePolicy()
 DEFAULT_LAYOUT = LayoutPolicy()
 
-PathLike = str | os.PathLike[str]
-
 
 def align_file(
-    source: PathLike,
-    destination: PathLike | None = None,
+    source: StrPath,
+    destination: StrPath | None = None,
     *,
     storage: StoragePolicy = DEFAULT_STORAGE,
     layout: LayoutPolicy = DEFAULT_LAYOUT,
@@ -58,8 +57,8 @@ def align_file(
         WriteError: Writing failed; the destination is as it was.
     """
     options = Options(storage, layout, progress, verify, overwrite, durable)
-    path = _path(source, "source")
-    target = None if destination is None else _path(destination, "destination")
+    path = given_path(source, "source")
+    target = None if destination is None else given_path(destination, "destination")
     if target is not None and os.fspath(destination or "").endswith(("/", os.sep)):
         target = target if os.path.isdir(path) else target / path.name
     if os.path.isdir(path):
@@ -68,7 +67,7 @@ def align_file(
 
 
 def plan_file(
-    source: PathLike,
+    source: StrPath,
     *,
     storage: StoragePolicy = DEFAULT_STORAGE,
     layout: LayoutPolicy = DEFAULT_LAYOUT,
@@ -85,15 +84,15 @@ def plan_file(
     Raises:
         ModelError: The model is missing or broken, or its data is.
     """
-    path = _path(source, "source")
+    path = given_path(source, "source")
     with open_sources(path) as files:
         return prepare(path, files, storage, layout, model_name=path.name, in_place=in_place).plan
 
 
 def align_external_data_streaming(
-    src_onnx_path: PathLike,
-    dst_onnx_path: PathLike,
-    dst_weights_path: PathLike,
+    src_onnx_path: StrPath,
+    dst_onnx_path: StrPath,
+    dst_weights_path: StrPath,
     alignment: int = 4096,
     chunk_size: int = 4 * 1024 * 1024,
     *,
@@ -120,8 +119,11 @@ def align_external_data_streaming(
         ModelError: The model or the destination is refused; the destination is as it was.
         WriteError: Writing failed; the destination is as it was.
     """
-    source, model = _path(src_onnx_path, "src_onnx_path"), _path(dst_onnx_path, "dst_onnx_path")
-    data = _path(dst_weights_path, "dst_weights_path")
+    source, model = (
+        given_path(src_onnx_path, "src_onnx_path"),
+        given_path(dst_onnx_path, "dst_onnx_path"),
+    )
+    data = given_path(dst_weights_path, "dst_weights_path")
     if os.path.isdir(model):
         raise DestinationExistsError(
             "the destination is a folder", file=model, hint="Name a file in it."
@@ -135,13 +137,6 @@ def align_external_data_streaming(
         chunk_size=chunk_size,
     )
     return repack(source, model, options, References()).data_bytes
-
-
-def _path(path: PathLike, option: str) -> Path:
-    # An unset shell variable arrives as "", and Path("") is the working directory.
-    if not os.fspath(path):
-        raise UsageError(f"{option} is empty", needed="a path", hint="Give one, or leave it out.")
-    return Path(path)
 
 
 def _relative(data: Path, model: Path) -> str:

@@ -59,13 +59,7 @@ class Destination:
     @classmethod
     def _of(cls, source: Path, destination: Path | None, *, overwrite: bool) -> Destination:
         if destination is None:
-            if os.path.islink(source):
-                raise DestinationError(
-                    "in place is refused: the model is a symlink",
-                    file=source,
-                    found=f"its target {os.path.realpath(source)}",
-                    hint="Name the target itself, or a new destination.",
-                )
+            _check_no_link(source, "in place is refused: the model is a symlink")
             return cls(source, in_place=True, overwrite=overwrite)
         if "\0" in str(destination):
             raise DestinationError("no file can have this name", file=destination)
@@ -76,10 +70,7 @@ class Destination:
                 file=model,
                 hint="Choose another name, or ask for in place.",
             )
-        if os.path.isdir(model):
-            raise DestinationExistsError(
-                "the destination is a folder", file=model, hint="Name a file in it."
-            )
+        _check_replaceable(model)
         if _exists(model) and not overwrite:
             raise DestinationExistsError(
                 "the destination exists", file=model, hint="Choose another name, or force it."
@@ -100,10 +91,7 @@ class Destination:
         """
         if "\0" in str(path):
             raise DestinationError("no file can have this name", file=path)
-        if os.path.isdir(path):
-            raise DestinationExistsError(
-                "the destination is a folder", file=path, hint="Name a file in it."
-            )
+        _check_replaceable(path)
         return cls(
             path, in_place=False, overwrite=force, source_is_held=True, source_moves=source_moves
         )
@@ -137,9 +125,7 @@ class Destination:
             path = self.folder / name
             if not _exists(path):
                 continue
-            # What the model in memory lies in is its own, whoever else points at it or not.
-            own = name in claimed or (self.source_is_held and name in prepared.homes)
-            self._check_existing(path, own, prepared)
+            self._check_existing(path, name in claimed, prepared)
             notes += self._check_sharing(path, references)
         gone = sorted(claimed.difference(names, prepared.kept))
         superseded = {
@@ -260,6 +246,28 @@ class Destination:
             return False
         sharers = references.others(self.model, path)
         return not (sharers.users or sharers.unreadable or sharers.broken)
+
+
+def _check_replaceable(model: Path) -> None:
+    """Refuse what is no model file: a folder, a link to another model, a pipe."""
+    if os.path.isdir(model):
+        raise DestinationExistsError(
+            "the destination is a folder", file=model, hint="Name a file in it."
+        )
+    # Its data is its target's, which would be taken for data that nobody uses any more.
+    _check_no_link(model, "the destination is a symlink")
+    if _exists(model) and not os.path.isfile(model):
+        raise DestinationExistsError("the destination is not a regular file", file=model)
+
+
+def _check_no_link(model: Path, problem: str) -> None:
+    if os.path.islink(model):
+        raise DestinationError(
+            problem,
+            file=model,
+            found=f"its target {os.path.realpath(model)}",
+            hint="Name the target itself, or a new destination.",
+        )
 
 
 def _exists(path: Path) -> bool:

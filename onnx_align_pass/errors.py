@@ -217,14 +217,15 @@ class LossyLoadError(ModelError):
     """The model holds what an `ir.Model` cannot: loaded and saved again, it would be lost."""
 
     usual_hint = (
-        "Repack it from file to file (`align_file`), which loses nothing, or pass allow_loss=True."
+        "From file to file (`align_file`, or the command line without --before) it survives whole; "
+        "load(..., allow_loss=True) drops it."
     )
 
 
 class PassFailedError(ModelError):
     """A pass that was to run before the model is written failed."""
 
-    usual_hint = "Leave the pass out, or mend what it stumbles over; nothing was written."
+    usual_hint = "Leave the pass out, or mend what it stumbles over."
 
 
 class ExternalDataError(ModelError):
@@ -287,6 +288,13 @@ class VerifyError(ModelError):
     """What was written is not what was asked."""
 
     usual_hint = "Check the disk and the memory of this machine."
+
+
+def cause_of(error: BaseException) -> str:
+    """What an error comes from, at the root of what it was raised from, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"
 
 
 _MAY_NOT: Final = "Choose a folder that you may write to."

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import onnx
 import onnx_ir as ir
 
-from onnx_align_pass.errors import LossyLoadError, UsageError
+from onnx_align_pass.errors import LossyLoadError, cause_of
 from onnx_align_pass.garbage import collector_paused
+from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, hung_in
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.losses import losses
 from onnx_align_pass.model.park import Parked, park
@@ -17,15 +17,15 @@ from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.origin import Origin
 from onnx_align_pass.passes.bind import words_of
 from onnx_align_pass.passes.collect import Held, tensors_of
+from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.prepare import open_sources
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.stored import NumbersInFile, StoredTensor, hung_in
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str], *, allow_loss: bool = False) -> ir.Model:
+def load(path: StrPath, *, allow_loss: bool = False) -> ir.Model:
     """Read a model for passes to work on; memory is the metadata.
 
     Weights over 1 KiB stay where they are, external and inline ones alike, also in subgraphs and
@@ -48,9 +48,7 @@ def load(path: str | os.PathLike[str], *, allow_loss: bool = False) -> ir.Model:
         LossyLoadError: It holds what an `ir.Model` cannot: sparse initializers, training
             information, unknown fields ... The error lists it.
     """
-    if not os.fspath(path):
-        raise UsageError("path is empty", needed="the path of a model")
-    file = Path.cwd() / path
+    file = Path.cwd() / given_path(path)
     origin = Origin.of(file)
     with collector_paused(), open_sources(file) as files:
         skeleton = read_skeleton(file)
@@ -77,9 +75,7 @@ def _deserialized(file: Path, proto: onnx.ModelProto) -> ir.Model:
     try:
         return ir.serde.deserialize_model(proto)
     except Exception as error:  # whatever onnx-ir raises on what it does not know
-        raise LossyLoadError(
-            "onnx-ir cannot read it", file=file, found=_root_cause(error)
-        ) from error
+        raise LossyLoadError("onnx-ir cannot read it", file=file, found=cause_of(error)) from error
 
 
 def _check_losses(file: Path, before: onnx.ModelProto, model: ir.Model) -> None:
@@ -87,17 +83,11 @@ def _check_losses(file: Path, before: onnx.ModelProto, model: ir.Model) -> None:
         after = ir.serde.serialize_model(model)
     except Exception as error:
         raise LossyLoadError(
-            "onnx-ir cannot write it again", file=file, found=_root_cause(error)
+            "onnx-ir cannot write it again", file=file, found=cause_of(error)
         ) from error
     lost = losses(before, after)
     if lost:
         raise LossyLoadError("onnx-ir would lose a part of it", file=file, found="; ".join(lost))
-
-
-def _root_cause(error: BaseException) -> str:
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {error}"
 
 
 def _stored(held: Held, parked: Parked, origin: Origin, files: SourceFiles) -> ir.TensorProtocol:
@@ -117,7 +107,7 @@ def _stored(held: Held, parked: Parked, origin: Origin, files: SourceFiles) -> i
         return hung_in(stored, parked.facts.slot)
     assert isinstance(source, DecodedTensor), "all that is parked lies in files"
     return ir.LazyTensor(
-        NumbersInFile(source, files.identity(origin.model), tensor.dtype, shape),
+        NumbersInFile(source, origin, files.identity(origin.model), tensor.dtype, shape),
         dtype=tensor.dtype,
         shape=shape,
         name=tensor.name,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,16 +11,17 @@ from typing import Any
 import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.errors import AlignError, UsageError
-from onnx_align_pass.passes.collect import facts_of_tensor, tensors_of
+from onnx_align_pass.errors import AlignError
+from onnx_align_pass.ir.save_model import Ways, save_model
+from onnx_align_pass.passes.collect import require_values
 from onnx_align_pass.passes.decide import decide
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
+from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.registry.spec import describe_pass, parse_pass
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
-from onnx_align_pass.save_run import Ways, save_model
 
 __all__ = ["AlignPipeline", "WriteAlignedPass", "align_pipeline", "built", "unwrapped"]
 
@@ -38,12 +38,13 @@ class WriteAlignedPass(ir.passes.PassBase):
     model that is at `path` is replaced; where tensors of this model lie in files that are replaced,
     they are pointed at the new ones, so that they never read new bytes under old offsets.
 
-    Raises:
+    Raises, when it is called (what is asked of the model before that, onnx-ir wraps in its
+    PreconditionError):
         ModelError: The model or the destination is refused; all is as it was.
         WriteError: Writing failed; all is as it was.
     """
 
-    path: str | os.PathLike[str]
+    path: StrPath
     """The model file."""
     storage: StoragePolicy = field(default_factory=StoragePolicy, kw_only=True)
     """For tensors that `TagExternalDataPass` has not tagged."""
@@ -62,8 +63,7 @@ class WriteAlignedPass(ir.passes.PassBase):
     _reports: list[AlignReport] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not os.fspath(self.path):
-            raise UsageError("path is empty", needed="the path of a model file")
+        given_path(self.path)
 
     @property
     def in_place(self) -> bool:
@@ -72,7 +72,11 @@ class WriteAlignedPass(ir.passes.PassBase):
 
     @property
     def changes_input(self) -> bool:
-        """Only where it was asked to point the model at the new files."""
+        """Only where it was asked to point the model at the new files.
+
+        Tensors that lie in files that are replaced are pointed at the new ones in any case: their
+        values stay.
+        """
         return self.rebind
 
     @property
@@ -82,8 +86,7 @@ class WriteAlignedPass(ir.passes.PassBase):
 
     def requires(self, model: ir.Model) -> None:
         """Every initializer has a value of a fixed shape."""
-        for held in tensors_of(model):
-            facts_of_tensor(held)
+        require_values(model)
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Write `model`; `modified` says whether any tensor points at another file now."""
@@ -140,7 +143,8 @@ class AlignPipeline(ir.passes.PassManager):
     @property
     def report(self) -> AlignReport | None:
         """What the last run wrote."""
-        return next((one.report for one in self.passes if isinstance(one, WriteAlignedPass)), None)
+        last = self.passes[-1]
+        return last.report if isinstance(last, WriteAlignedPass) else None
 
 
 def unwrapped(error: BaseException) -> BaseException:
@@ -154,7 +158,7 @@ def unwrapped(error: BaseException) -> BaseException:
 
 
 def align_pipeline(
-    path: str | os.PathLike[str],
+    path: StrPath,
     *,
     before: Sequence[ir.passes.PassBase | str] = (),
     storage: StoragePolicy | None = None,

@@ -52,14 +52,14 @@ class References:
         A location leads down from its model, so the models that can name a file are in its folder
         and in those above.
         """
-        wanted, own = _inode(data), os.path.realpath(model)
+        wanted, own = _inode(data), os.path.join(os.path.realpath(model.parent), model.name)
         users: list[Path] = []
         unreadable: list[Path] = []
         broken: list[Path] = []
         folder = Path(os.path.realpath(data.parent))
         for place in (folder, *folder.parents):
             for other in _models_in(place):
-                if wanted is None or os.path.realpath(other) == own:
+                if wanted is None or str(other) == own:
                     continue
                 names = self.of(other)
                 if isinstance(names, frozenset):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,10 +15,11 @@ from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.references import References
 from onnx_align_pass.report import DataFile, ModelAlignment
+from onnx_align_pass.transfer.kernel import sync_folder, sync_path
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import Leftover, recover_folder
-from onnx_align_pass.write import Written, write
+from onnx_align_pass.write import Written, explained, write
 
 __all__ = ["Options", "Run", "begin"]
 
@@ -89,8 +90,24 @@ class Run:
         return self._report(prepared, replacement, written)
 
     def leave(self, prepared: Prepared, model_bytes: int) -> ModelAlignment:
-        """Report that the model lies as planned already; nothing is written."""
+        """Report that the model lies as planned already; nothing is written.
+
+        Raises:
+            WriteError: What is there cannot be brought to the disk.
+        """
+        if self.options.durable:
+            self._sync([file.name for file in prepared.plan.files])
         return self._report(prepared, _NO_REPLACEMENT, Written(model_bytes, {}), unchanged=True)
+
+    def _sync(self, names: Sequence[str]) -> None:
+        """Bring to the disk what an earlier run may have left to the kernel."""
+        model, folder = self.destination.model, self.destination.folder
+        paths = [*(folder / name for name in names), model]
+        with explained(model, 0):
+            for path in paths:
+                sync_path(path)
+            for parent in {path.parent for path in paths}:
+                sync_folder(parent)
 
     def _report(
         self,

@@ -6,24 +6,23 @@ import os
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
 import onnx_ir as ir
 
-from onnx_align_pass.callback import Callback
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import UsageError
+from onnx_align_pass.ir.callback import Callback
+from onnx_align_pass.ir.save_model import Ways, save_model
 from onnx_align_pass.passes.decide import decide, decide_again
+from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
-from onnx_align_pass.save_run import Ways, save_model
 from onnx_align_pass.transfer.ahead import Ahead
 
 __all__ = ["save", "save_shared"]
-
-PathLike: TypeAlias = str | os.PathLike[str]
 
 
 class _Unset(Enum):
@@ -34,14 +33,17 @@ class _Unset(Enum):
 
 UNSET: Final = _Unset.UNSET
 _IN_FLIGHT_BYTES: Final = 1 << 30
+_TEXT_SUFFIXES: Final = frozenset(
+    {".textproto", ".prototxt", ".pbtxt", ".json", ".onnxjson", ".onnxtxt", ".onnxtext"}
+)
 
 
 def save(
     model: ir.Model,
-    path: PathLike,
+    path: StrPath,
     *,
     format: str | None = None,  # noqa: A002 - onnx_ir.save's name
-    external_data: PathLike | None = None,
+    external_data: StrPath | None = None,
     size_threshold_bytes: int | _Unset | None = UNSET,
     max_shard_size_bytes: int | None = None,
     callback: Callback | None = None,
@@ -58,11 +60,11 @@ def save(
 ) -> AlignReport:
     """Save a model with its weights aligned in external data; the model itself is not changed.
 
-    Takes the keywords of `onnx_ir.save`, so that a change of import is enough; `storage` and
-    `layout` are the long form of the same. A model that is at `path` is replaced, and its data
-    files with it, both or neither. Tensors in files are streamed, all others are made one at a
-    time. Where the new files replace ones that tensors of `model` lie in, these tensors are pointed
-    at the new ones.
+    Takes the keywords of `onnx_ir.save`, by keyword, so that a change of import is enough;
+    `storage` and `layout` are the long form of the same. A model that is at `path` is replaced, and
+    its data files with it, both or neither. Tensors in files are streamed, all others are made one
+    at a time; a lazy one may be made more than once. Where the new files replace ones that tensors
+    of `model` lie in, these tensors are pointed at the new ones.
 
     Args:
         model: The model.
@@ -95,12 +97,7 @@ def save(
         ModelError: The model or the destination is refused; both are as they were.
         WriteError: Writing failed; the model and the destination are as they were.
     """
-    if format not in (None, "protobuf"):
-        raise UsageError(
-            f"format {format!r} is not written",
-            needed="protobuf",
-            hint="Use onnx_ir.save for text formats: they are not for models with large weights.",
-        )
+    _check_format(format, path)
     storage = _storage(storage, size_threshold_bytes)
     layout = _layout(layout, external_data, max_shard_size_bytes, alignment, align_threshold)
     options = Options(
@@ -109,15 +106,17 @@ def save(
     how = partial(decide_again if storage else decide, storage=options.storage)
     with _ahead(max_workers, max_in_flight_bytes) as ahead:
         ways = Ways(decide=how, ahead=ahead, callback=callback)
-        done = save_model(model, Destination.of_model(_path(path), force=force), options, ways)
+        done = save_model(
+            model, Destination.of_model(Path.cwd() / given_path(path), force=force), options, ways
+        )
     return AlignReport((done.alignment,))
 
 
 def save_shared(
     model: ir.Model,
-    path: PathLike,
+    path: StrPath,
     *,
-    external_data: PathLike | None = None,
+    external_data: StrPath | None = None,
     storage: StoragePolicy | None = None,
     layout: LayoutPolicy | None = None,
     progress: Progress = SILENT,
@@ -156,9 +155,21 @@ def save_shared(
         storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
     )
     how = partial(decide_again if storage else decide, storage=options.storage)
-    destination = Destination.of_model(_path(path), force=force)
+    destination = Destination.of_model(Path.cwd() / given_path(path), force=force)
     done = save_model(model, destination, options, Ways(decide=how, shares=True))
     return AlignReport((done.alignment,))
+
+
+def _check_format(asked: str | None, path: StrPath) -> None:
+    """Refuse what onnx_ir.save would write as text, asked for by word or by the file's suffix."""
+    suffix = Path(path).suffix.lower()
+    found = asked or (suffix if suffix in _TEXT_SUFFIXES else "protobuf")
+    if found != "protobuf":
+        raise UsageError(
+            f"format {found!r} is not written",
+            needed="protobuf",
+            hint="Use onnx_ir.save for text formats: they are not for models with large weights.",
+        )
 
 
 def _storage(storage: StoragePolicy | None, threshold: int | _Unset | None) -> StoragePolicy | None:
@@ -171,7 +182,7 @@ def _storage(storage: StoragePolicy | None, threshold: int | _Unset | None) -> S
 
 def _layout(
     layout: LayoutPolicy | None,
-    external_data: PathLike | None,
+    external_data: StrPath | None,
     max_shard_size_bytes: int | None,
     alignment: int | _Unset | None,
     align_threshold: int | _Unset,
@@ -198,7 +209,7 @@ def _twice(keyword: str, policy: str) -> UsageError:
     )
 
 
-def _name(external_data: PathLike) -> str:
+def _name(external_data: StrPath) -> str:
     name = os.fspath(external_data)
     if not name:
         raise UsageError("external_data is empty", needed="the name of a file")
@@ -207,12 +218,7 @@ def _name(external_data: PathLike) -> str:
 
 def _ahead(max_workers: int | None, max_bytes: int) -> Ahead:
     for option, value in (("max_workers", max_workers), ("max_in_flight_bytes", max_bytes)):
-        if value is not None and value < 1:
-            raise UsageError(f"{option} cannot be {value}", needed="1 or more")
+        whole = isinstance(value, int) and not isinstance(value, bool)
+        if value is not None and not (whole and value >= 1):
+            raise UsageError(f"{option} cannot be {value!r}", needed="a whole number, 1 or more")
     return Ahead(0 if max_workers in (None, 1) else max_workers or 0, max_bytes)
-
-
-def _path(path: PathLike) -> Path:
-    if not os.fspath(path):
-        raise UsageError("path is empty", needed="the path of a model file")
-    return Path.cwd() / path

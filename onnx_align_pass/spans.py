@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from onnx_align_pass.errors import SpanError
 
-__all__ = ["BufferSource", "FileSpan", "MemoryBytes", "Source"]
+__all__ = ["MAX_FILE_BYTES", "BufferSource", "FileSpan", "MemoryBytes", "Source"]
+
+MAX_FILE_BYTES: Final = 2**63 - 1
+"""What a file can hold: offsets are signed numbers of 64 bits."""
 
 
 class _Span(NamedTuple):

@@ -10,9 +10,10 @@ from pathlib import Path
 import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.errors import AlignError, PassFailedError, UsageError
+from onnx_align_pass.errors import PassFailedError, UsageError, cause_of
 from onnx_align_pass.loading import load
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
+from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.pipeline import AlignPipeline, WriteAlignedPass, built
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
@@ -20,12 +21,10 @@ from onnx_align_pass.report import AlignReport
 
 __all__ = ["align_with_passes"]
 
-PathLike = str | os.PathLike[str]
-
 
 def align_with_passes(
-    source: PathLike,
-    destination: PathLike | None = None,
+    source: StrPath,
+    destination: StrPath | None = None,
     *,
     before: Sequence[ir.passes.PassBase | str],
     storage: StoragePolicy | None = None,
@@ -63,8 +62,8 @@ def align_with_passes(
             hint="Name the .onnx file, one after the other.",
         )
     passes = [built(one) for one in before]
-    file = Path.cwd() / source
-    target = None if destination is None else Path.cwd() / destination
+    file = Path.cwd() / given_path(source, "source")
+    target = None if destination is None else Path.cwd() / given_path(destination, "destination")
     place = replace(Destination.of(file, target, overwrite=overwrite), source_is_held=True)
     writer = _WriteTo(
         place.model,
@@ -96,10 +95,9 @@ class _WriteTo(WriteAlignedPass):
         return self.place or super()._destination()
 
 
-def _failed(error: BaseException, file: Path) -> AlignError:
+def _failed(error: BaseException, file: Path) -> PassFailedError:
     """Name the pass, which onnx-ir says in the outermost text but one, and the cause."""
     wrapped = error.__cause__ if isinstance(error.__cause__, ir.passes.PassError) else error
-    cause: BaseException = wrapped
-    while cause.__cause__ is not None:
-        cause = cause.__cause__
-    return PassFailedError(str(wrapped), file=file, found=f"{type(cause).__name__}: {cause}")
+    written = isinstance(wrapped.__cause__, ir.passes.PostconditionError)
+    hint = "What was written is not what is there now: run again." if written else None
+    return PassFailedError(str(wrapped), file=file, found=cause_of(wrapped), hint=hint)

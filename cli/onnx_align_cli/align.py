@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext, redirect_stdout
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +18,9 @@ from onnx_align_cli.options import OUTPUT, WRITING, Pad
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 from onnx_align_pass.errors import UsageError
+
+if TYPE_CHECKING:
+    from onnx_align_pass.report import AlignReport
 
 __all__ = ["align"]
 
@@ -108,13 +114,17 @@ def align(
         if before:
             from onnx_align_pass.with_passes import align_with_passes
 
-            repack = partial(align_with_passes, before=before)
+            repack: Callable[..., AlignReport] = partial(align_with_passes, before=before)
         else:
-            from onnx_align_pass.align import align_file
+            from onnx_align_pass.align import align_file as repack
 
-            repack = partial(align_file)
-
-    with progress_bar(wanted=not (quiet or as_json)) as bar, watched(bar) as progress:
+    # A pass that prints must not get into the result.
+    result_alone = redirect_stdout(sys.stderr) if before else nullcontext()
+    with (
+        result_alone,
+        progress_bar(wanted=not (quiet or as_json)) as bar,
+        watched(bar) as progress,
+    ):
         report = repack(
             source,
             target,

@@ -11,7 +11,7 @@ from onnx_align_pass.registry.listing import PassInfo
 
 __all__ = ["show_passes"]
 
-_EXAMPLE: Final = "deduplicate-initializers{size_limit=64KiB}"
+_EXAMPLE: Final = "deduplicate-initializers{size_limit=4096}"
 
 
 def show_passes(passes: Sequence[PassInfo]) -> None:

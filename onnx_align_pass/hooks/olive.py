@@ -9,12 +9,12 @@ that do not, hard-link a single data file.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any, Final
 
 from onnx_align_pass.errors import UsageError, WriteError
 from onnx_align_pass.hooks.missing import exporter
+from onnx_align_pass.paths import StrPath
 
 __all__ = ["PASS", "package_config", "write_package_config"]
 
@@ -30,10 +30,8 @@ _ENTRY: Final = {
     "supported_quantization_encodings": [],
 }
 
-PathLike = str | os.PathLike[str]
 
-
-def package_config(base: PathLike | None = None) -> dict[str, Any]:
+def package_config(base: StrPath | None = None) -> dict[str, Any]:
     """Olive's package configuration with this pass in it.
 
     `olive run --package-config FILE` replaces Olive's own configuration, and with it all passes of
@@ -60,7 +58,7 @@ def package_config(base: PathLike | None = None) -> dict[str, Any]:
         ) from None
 
 
-def write_package_config(path: PathLike, base: PathLike | None = None) -> Path:
+def write_package_config(path: StrPath, base: StrPath | None = None) -> Path:
     """Write `package_config` to a file, for `olive run --package-config`; return its path.
 
     Raises:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from onnx_align_pass.align import align_file
 from onnx_align_pass.errors import ModelNotFoundError
 from onnx_align_pass.hooks.missing import exporter
+from onnx_align_pass.paths import StrPath
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.report import AlignReport
@@ -22,12 +23,10 @@ DATA_NAME: Final = "{model}_data"
 DEFAULT_STORAGE: Final = StoragePolicy()
 DEFAULT_LAYOUT: Final = LayoutPolicy()
 
-PathLike = str | os.PathLike[str]
-
 
 def main_export_aligned(
     model_name_or_path: str,
-    output: PathLike,
+    output: StrPath,
     *,
     storage: StoragePolicy = DEFAULT_STORAGE,
     layout: LayoutPolicy = DEFAULT_LAYOUT,
@@ -74,7 +73,7 @@ def main_export_aligned(
 
 
 def align_directory(
-    folder: PathLike,
+    folder: StrPath,
     *,
     storage: StoragePolicy = DEFAULT_STORAGE,
     layout: LayoutPolicy = DEFAULT_LAYOUT,

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from typing import Any, TypeAlias, TypedDict
+from typing import TypedDict
 
-import onnx_ir as ir
-
+from onnx_align_pass.ir.callback import Callback
+from onnx_align_pass.paths import StrPath
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import Progress
 
-__all__ = ["SaveOptions", "StrPath"]
-
-StrPath: TypeAlias = str | os.PathLike[str]
+__all__ = ["SaveOptions"]
 
 
 class SaveOptions(TypedDict, total=False):
@@ -23,7 +19,7 @@ class SaveOptions(TypedDict, total=False):
     external_data: StrPath | None
     size_threshold_bytes: int | None
     max_shard_size_bytes: int | None
-    callback: Callable[[ir.TensorProtocol, Any], None] | None
+    callback: Callback | None
     max_workers: int | None
     max_in_flight_bytes: int
     alignment: int | None

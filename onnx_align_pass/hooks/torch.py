@@ -13,8 +13,9 @@ import onnx_ir as ir
 from onnx_align_pass.errors import DestinationError, UsageError
 from onnx_align_pass.hooks.initializers import initializers_as_asked
 from onnx_align_pass.hooks.missing import exporter
-from onnx_align_pass.hooks.save_options import SaveOptions, StrPath
+from onnx_align_pass.hooks.save_options import SaveOptions
 from onnx_align_pass.hooks.torch_tensors import one_tensor_a_storage, require_data
+from onnx_align_pass.paths import StrPath
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.saving import save
 

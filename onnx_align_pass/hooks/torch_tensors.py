@@ -60,14 +60,13 @@ def one_tensor_a_storage(model: ir.Model) -> Iterator[None]:
     torch's exporter makes one initializer of a Parameter that several modules share, but one for
     each of several Parameters or buffers over one storage (`detach()`, `.data`, a buffer that is
     a parameter's tensor). Such a tensor object is written once, all of them point at its range.
-    At the end each initializer has its own tensor again, under its own name.
+    At the end each initializer has its own tensor again.
     """
     held = [
         (one.holder.owner, one.tensor)
         for one in tensors_of(model)
         if isinstance(one.holder.owner, ir.Value) and one.tensor is not None
     ]
-    names = [tensor.name for _, tensor in held]  # a serializer gives them their values' names
     first_of: dict[Hashable, ir.TensorProtocol] = {}
     replaced: list[tuple[ir.Value, ir.TensorProtocol]] = []
     try:
@@ -82,8 +81,6 @@ def one_tensor_a_storage(model: ir.Model) -> Iterator[None]:
         # Only these: a save may point tensors that lie in files at the files that it wrote.
         for value, tensor in replaced:
             value.const_value = tensor
-        for (_, tensor), name in zip(held, names, strict=True):
-            tensor.name = name
 
 
 def _memory_of(tensor: ir.TensorProtocol) -> Hashable | None:

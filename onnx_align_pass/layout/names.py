@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from onnx_align_pass.errors import UsageError
 from onnx_align_pass.policy import LayoutPolicy
 
-__all__ = ["check_names", "default_data_name", "filled", "shard_name"]
+__all__ = ["check_names", "default_data_name", "filled", "is_location", "shard_name"]
 
 _NO_LOCATION = re.compile(r"\.(?=\.)|[{}\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
 """What a file may be called, but no `location` may hold: `..`, `\\`, `c:`, control characters, and
@@ -27,6 +27,12 @@ def filled(template: str, model_name: str) -> str:
     stem = model_name.removesuffix(".onnx")
     name = template.replace("{model}", model_name).replace("{stem}", stem)
     return _NO_LOCATION.sub("_", name)
+
+
+def is_location(name: str) -> bool:
+    """Whether a model may point at a data file by this name, relative to its folder."""
+    braces = {found[0] for found in _NO_LOCATION.finditer(name)} <= {"{", "}"}
+    return bool(name) and braces and not name.startswith("/") and ".." not in name
 
 
 def check_names(names: Sequence[str], model_name: str) -> None:

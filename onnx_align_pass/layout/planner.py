@@ -75,6 +75,7 @@ class _Planner:
         files: list[_OpenFile] = []
         first_of: dict[Tie, int] = {}
         pad_tensor = self._layout.pad == "tensor"
+        parted = 0
         for request, tie, alignment in zip(moved, ties, self._alignments(moved, ties), strict=True):
             index = len(placed)
             first = index if tie is None else first_of.setdefault(tie, index)
@@ -82,6 +83,7 @@ class _Planner:
                 spot = placed[first]
                 place = spot.request.facts.slot.place
                 placed.append(spot._replace(request=request, padding=0, tied_to=place))
+                parted += request.decision.group not in (None, spot.request.decision.group)
                 files.append(files[first])
                 continue
             nbytes = request.facts.nbytes
@@ -97,7 +99,7 @@ class _Planner:
         return LayoutPlan(
             *self._named(placed, files),
             tuple([one for one in requests if not one.decision.external]),
-            tuple(notes),
+            (*notes, *_parted(parted)),
         )
 
     def _alignments(
@@ -170,6 +172,14 @@ class _Planner:
 
     def _size(self, file: _OpenFile) -> int:
         return round_up(file.end, file.alignment) if self._layout.pad == "file" else file.end
+
+
+def _parted(count: int) -> list[str]:
+    if not count:
+        return []
+    return [
+        f"{count:,} x a group that was asked for is not its tensor's: it shares another's bytes"
+    ]
 
 
 def _tie(request: TensorRequest) -> Tie | None:

@@ -17,7 +17,7 @@ from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.schema import ELEMENT_BITS, TYPED_FIELD_OF, TYPED_FIELDS, dtype_name
 from onnx_align_pass.model.skeleton import Skeleton
 from onnx_align_pass.model.walk import walk
-from onnx_align_pass.spans import FileSpan, MemoryBytes, Source
+from onnx_align_pass.spans import MAX_FILE_BYTES, FileSpan, MemoryBytes, Source
 from onnx_align_pass.tensors import Slot, TensorFacts
 
 __all__ = ["DROPPED", "Located", "data_file_names", "facts_of", "locate"]
@@ -28,7 +28,6 @@ _MOST_DIMS: Final = 64
 _USUAL_BYTES: Final = 512
 """An external TensorProto that is larger holds more than its entries: a look is worth its time."""
 _MOST_DIGITS: Final = 80
-_MAX_BYTES: Final = 2**63 - 1
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
 OFFSET_DERIVED: Final = "no offset: taken as 0"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
@@ -55,7 +54,7 @@ def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
     # Thousands of dimensions would multiply to a number of megabytes.
     count = math.prod(shape) if len(shape) <= _MOST_DIMS else _bounded_product(shape)
     nbytes = (count * bits + 7) // 8
-    if (shape and min(shape) < 0) or nbytes > _MAX_BYTES:
+    if (shape and min(shape) < 0) or nbytes > MAX_FILE_BYTES:
         raise TensorError(
             "its shape is negative, or multiplies to more bytes than a file can hold",
             tensor=slot.name,
@@ -73,8 +72,8 @@ def _bounded_product(shape: tuple[int, ...]) -> int:
     count = 1
     for dim in shape:
         count *= dim
-        if abs(count) > _MAX_BYTES:
-            return _MAX_BYTES + 1
+        if abs(count) > MAX_FILE_BYTES:
+            return MAX_FILE_BYTES + 1
     return count
 
 
@@ -180,8 +179,8 @@ def _range(facts: TensorFacts, file: Path, offset: str, length: str) -> tuple[in
     if not (digits.isdigit() and digits.isascii() and offset and length):
         texts = f"offset {offset!r}, length {length!r}"
         raise _bad_entry(facts, file, "its range is not in numbers of bytes", texts)
-    start = int(offset) if len(digits) <= _MOST_DIGITS else _MAX_BYTES
-    if start + facts.nbytes > _MAX_BYTES:
+    start = int(offset) if len(digits) <= _MOST_DIGITS else MAX_FILE_BYTES
+    if start + facts.nbytes > MAX_FILE_BYTES:
         raise _bad_entry(facts, file, "its range is past what a file can hold", digits)
     return start, int(length)
 

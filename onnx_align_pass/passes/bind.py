@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnx_align_pass.passes.collect import Held, tensors_of
 from onnx_align_pass.tensors import TensorFacts
 
-__all__ = ["rebind", "stand_in", "stood_in", "words_of"]
+__all__ = ["rebind", "stand_in", "stood_in", "values_made", "words_of"]
 
 
 def stand_in(
@@ -40,8 +40,17 @@ def words_of(tensor: ir.TensorProtocol) -> dict[str, Any]:
 
 
 @contextmanager
-def stood_in(replacements: Iterable[tuple[Held, ir.ExternalTensor]]) -> Iterator[None]:
-    """Hang stand-ins where tensors hang; when done, all is as it was, attributes and names too."""
+def stood_in(
+    replacements: Iterable[tuple[Held, ir.ExternalTensor]], tensors: Iterable[Held]
+) -> Iterator[None]:
+    """Hang stand-ins where tensors hang; when done, all is as it was.
+
+    Args:
+        replacements: What hangs where meanwhile.
+        tensors: All of the model's; onnx-ir gives those it serialises the names of their values,
+            which is taken back.
+    """
+    named = [(one.tensor, one.tensor.name) for one in tensors if one.tensor is not None]
     undo: list[tuple[Held, ir.TensorProtocol | None]] = []
     try:
         for held, tensor in replacements:
@@ -51,6 +60,9 @@ def stood_in(replacements: Iterable[tuple[Held, ir.ExternalTensor]]) -> Iterator
     finally:
         for held, before in reversed(undo):
             held.holder.restore(before)
+        for original, name in named:
+            if original.name != name:
+                original.name = name
 
 
 def rebind(model: ir.Model, moved: Mapping[int, ir.TensorProtocol]) -> int:
@@ -66,12 +78,17 @@ def rebind(model: ir.Model, moved: Mapping[int, ir.TensorProtocol]) -> int:
         if new is not None:
             held.holder.put(new)
             count += 1
+    for value in values_made(model):
+        new = moved.get(id(value.const_value))
+        if new is not None:
+            value.const_value = new
+    return count
+
+
+def values_made(model: ir.Model) -> Iterator[ir.Value]:
+    """Inputs, and what nodes make: a fold may have left a tensor there that nothing serialises."""
     parts: list[ir.Graph | ir.Function] = [model.graph, *model.functions.values()]
     for part in parts:
+        yield from part.inputs
         for node in part.all_nodes():
-            for output in node.outputs:
-                # What a fold has left there reads from the same files.
-                new = moved.get(id(output.const_value))
-                if new is not None:
-                    output.const_value = new
-    return count
+            yield from node.outputs

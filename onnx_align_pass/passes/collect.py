@@ -16,10 +16,9 @@ import onnx_ir as ir
 
 from onnx_align_pass.errors import TensorError, UninitializedTensorError
 from onnx_align_pass.model.schema import ELEMENT_BITS
-from onnx_align_pass.stored import StoredTensor
 from onnx_align_pass.tensors import Slot, SlotKind, TensorFacts, name_of_node
 
-__all__ = ["Held", "Holder", "facts_of_tensor", "tensors_of"]
+__all__ = ["Held", "Holder", "facts_of_tensor", "require_values", "tensors_of"]
 
 Tensor: TypeAlias = ir.TensorProtocol
 Attributes: TypeAlias = MutableMapping[str, ir.Attr]
@@ -155,8 +154,15 @@ def facts_of_tensor(held: Held) -> TensorFacts:
     return TensorFacts(held.slot, tensor.dtype.name, shape, nbytes, bits, external)
 
 
+def require_values(model: ir.Model) -> None:
+    """Prove that every initializer has a value of a fixed shape; raises as `facts_of_tensor`."""
+    for held in tensors_of(model):
+        facts_of_tensor(held)
+
+
 def _lies_in_model(tensor: ir.ExternalTensor) -> bool:
     """Whether a tensor's bytes are inside a model file: for the policy, such a one is inline."""
-    if isinstance(tensor, StoredTensor):
-        return tensor.is_inline
+    known = getattr(tensor, "is_inline", None)  # one that `load` made
+    if known is not None:
+        return bool(known)
     return os.fspath(tensor.location).lower().endswith(".onnx")

@@ -7,7 +7,7 @@ from itertools import groupby
 
 import onnx_ir as ir
 
-from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
+from onnx_align_pass.passes.collect import Held, facts_of_tensor, require_values, tensors_of
 from onnx_align_pass.passes.decide import decide_again
 from onnx_align_pass.passes.tags import Decided, record, tag_of
 from onnx_align_pass.policy import StoragePolicy
@@ -36,8 +36,7 @@ class TagExternalDataPass(ir.passes.InPlacePass):
 
     def requires(self, model: ir.Model) -> None:
         """Every initializer has a value of a fixed shape."""
-        for held in tensors_of(model):
-            facts_of_tensor(held)
+        require_values(model)
 
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Tag the tensors of `model`; `modified` says whether any tag is news."""

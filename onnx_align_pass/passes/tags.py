@@ -99,6 +99,8 @@ def tag_tensor(
             needed="an ir.Value that is an initializer, or an ir.Attr",
             hint="Take it from graph.initializers or node.attributes.",
         )
+    if external not in (None, True, False):
+        raise UsageError(f"external cannot be {external!r}", needed="True, False or None")
     StorageDecision(bool(external), _BY_TAG, alignment, group)
     owner.meta[TAG] = Tag(external, alignment, group)
 

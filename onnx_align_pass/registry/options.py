@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-__all__ = ["REQUIRED", "Holder", "Kind", "Option"]
+__all__ = ["REQUIRED", "InPolicy", "Kind", "Option"]
 
 _BYTE_WORDS: Final = {"bytes", "threshold", "alignment"}
 """Words in the names of options that are numbers of bytes."""
-_COUNT_WORDS: Final = {"size", "limit"}
-"""Words in the names of those that may be: `size_limit` counts bytes in one pass, elements in
-another."""
 
 
 class Required:
@@ -40,7 +37,7 @@ class Kind(Enum):
     """Nothing that a text can say: a callable, an object. Not offered."""
 
 
-class Holder(NamedTuple):
+class InPolicy(NamedTuple):
     """A parameter that is a policy, whose fields are options."""
 
     name: str
@@ -61,7 +58,7 @@ class Option:
     """Texts that the value is one of; none: any."""
     as_path: bool = False
     """Whether a path is made a `pathlib.Path`."""
-    holder: Holder | None = None
+    holder: InPolicy | None = None
     """Where this is a field of a policy: that parameter."""
 
     @property
@@ -71,14 +68,14 @@ class Option:
 
     @property
     def takes_units(self) -> bool:
-        """Whether its number may be written as a size: `4KiB`."""
-        return self._is_about(_BYTE_WORDS | _COUNT_WORDS)
+        """Whether it is a number of bytes, which may be written as a size: `4KiB`.
+
+        A `size_limit` is not: in some passes it counts elements.
+        """
+        return self.kind is Kind.INT and not _BYTE_WORDS.isdisjoint(self.name.split("_"))
 
     @property
     def type_text(self) -> str:
         """What may be written, in a word."""
-        plain = "size" if self._is_about(_BYTE_WORDS) else self.kind.value
+        plain = "size" if self.takes_units else self.kind.value
         return "|".join([*(self.choices or [plain]), *(["none"] if self.optional else [])])
-
-    def _is_about(self, words: set[str]) -> bool:
-        return self.kind is Kind.INT and not words.isdisjoint(self.name.split("_"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
-from onnx_align_pass.registry.options import REQUIRED, Holder, Kind, Option
+from onnx_align_pass.registry.options import REQUIRED, InPolicy, Kind, Option
 
 __all__ = ["options_of"]
 
@@ -73,7 +73,7 @@ def _fields(holder: str, policy: type, default: Any) -> Iterator[Option]:
         return
     for one in (found for found in _options(policy) if found.holder is None):
         value = getattr(values, one.name, one.default)
-        yield dataclasses.replace(one, default=value, holder=Holder(holder, values))
+        yield dataclasses.replace(one, default=value, holder=InPolicy(holder, values))
 
 
 def _option(name: str, hint: Any, default: Any) -> Option:

@@ -161,6 +161,15 @@ def open_folder(path: Path) -> int | None:
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
 
+def sync_path(path: Path) -> None:
+    """Wait until the bytes of a file that is there are on the disk, whoever wrote them."""
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    try:
+        sync_file(fd)
+    finally:
+        os.close(fd)
+
+
 def sync_folder(path: Path) -> None:
     """Wait until a folder's names are on the disk; nothing where folders cannot be synced."""
     fd = open_folder(path)

@@ -63,6 +63,7 @@ class SourceFiles:
         self._trusted: set[Path] = set()
         self._open: OrderedDict[Path, int] = OrderedDict()
         self._seen: dict[Path, FileIdentity] = {}
+        self._expected: set[Path] = set()
         self._checked: tuple[Path | None, int] = (None, 0)
         self.notes: list[str] = []
         """What the user should know of files that were read all the same."""
@@ -74,6 +75,7 @@ class SourceFiles:
     def expect(self, path: Path, identity: FileIdentity) -> None:
         """Let a file be read only as it was when `identity` was taken."""
         self._seen[path] = identity
+        self._expected.add(path)
 
     def fd(self, path: Path, *, tensor: str | None = None) -> int:
         """Return a descriptor that can be read until the next call.
@@ -139,7 +141,7 @@ class SourceFiles:
             fd = self._try_twice(path, tensor)
         except (OSError, ValueError) as error:
             if path in self._seen and isinstance(error, FileNotFoundError):
-                raise _changed(path, tensor, error.strerror) from None
+                raise _changed(path, tensor, error.strerror, since=self._since(path)) from None
             raise _unreadable(path, tensor, error) from None
         try:
             self._meet(os.fstat(fd), path, tensor)
@@ -164,11 +166,16 @@ class SourceFiles:
         identity = FileIdentity.of(found)
         if path in self._seen:
             if self._seen[path] != identity:
-                raise _changed(path, tensor)
+                raise _changed(path, tensor, since=self._since(path))
+            self._expected.discard(path)
             return
         self._seen[path] = identity
         if found.st_nlink > 1 and path not in self._trusted and not self._guard.allow_hard_links:
             self.notes.append(f"{path} has {found.st_nlink} links; its owner is the model file's")
+
+    def _since(self, path: Path) -> bool:
+        """Whether a file is opened for the first time, and known from before."""
+        return path in self._expected
 
     def _close_oldest(self) -> None:
         os.close(self._open.popitem(last=False)[1])
@@ -192,13 +199,16 @@ def _now(path: Path) -> FileIdentity | None:
         return None
 
 
-def _changed(path: Path, tensor: str | None = None, found: str | None = None) -> SourceChangedError:
+def _changed(
+    path: Path, tensor: str | None = None, found: str | None = None, *, since: bool = False
+) -> SourceChangedError:
+    when = "since it was loaded" if since else "while it was read"
     return SourceChangedError(
-        "the file was changed or replaced while it was read",
+        f"the file was changed or replaced {when}",
         tensor=tensor,
         file=path,
         found=found,
-        hint="Run again when nothing else writes to it.",
+        hint="Load the model again." if since else "Run again when nothing else writes to it.",
     )
 
 

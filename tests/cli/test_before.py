@@ -43,7 +43,7 @@ def test_the_passes_run_in_their_order_and_the_result_is_aligned(
 ) -> None:
     source = write_twins(tmp_path)
     out = tmp_path / "out.onnx"
-    passes = ["deduplicate-initializers{size_limit=64KiB}", "lift-constants{size_limit=0}"]
+    passes = ["deduplicate-initializers{size_limit=65536}", "lift-constants{size_limit=0}"]
     options = [word for one in passes for word in ("--before", one)]
     assert main(["align", str(source), str(out), *options, "-a", "64KiB", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)

@@ -30,7 +30,7 @@ def test_a_row_says_name_origin_options_and_purpose(capsys: Capture) -> None:
         "Lift constants to initializers. Also: lift-constants."
     )
     assert len(lines) == 2 + len(list_passes()) + 3
-    assert "deduplicate-initializers{size_limit=64KiB}" in lines[-1]
+    assert "deduplicate-initializers{size_limit=4096}" in lines[-1]
 
 
 def test_json_is_the_list_of_the_core(capsys: Capture) -> None:

@@ -19,11 +19,11 @@ GROUND_FLOOR = {
         *("report", "spans", "tensors", "units"),
     )
 }
-ONNX_OUTSIDE_MODEL = ("prepare", "prepare_ir", "loading", "references", "bench", "hooks")
+ONNX_OUTSIDE_MODEL = ("prepare", "ir.prepare", "loading", "references", "bench", "hooks")
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 ABOVE_PASSES = tuple(
     f"onnx_align_pass.{name}"
-    for name in ("align", "saving", "save_run", "loading", "pipeline", "with_passes", "hooks")
+    for name in ("align", "saving", "ir", "loading", "pipeline", "with_passes", "hooks", "origin")
 )
 """What stands on the room of passes; a pass of these is named, and loaded when it is used."""
 OPTIONAL = ("onnx_align_pass.bench", "onnx_align_pass.hooks")

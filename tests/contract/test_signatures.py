@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 from dataclasses import fields
 
+import onnx_ir as ir
 import pytest
 
 import onnx_align_pass
-from onnx_align_pass import LayoutPolicy, StoragePolicy
+from onnx_align_pass import LayoutPolicy, StoragePolicy, TagExternalDataPass, WriteAlignedPass
 from onnx_align_pass.progress import SILENT
 
 Parameters = list[tuple[str, str, object]]
@@ -39,6 +40,21 @@ SIGNATURES: dict[str, tuple[Parameters, str]] = {
         ],
         "AlignReport",
     ),
+    "load": ([("path", "any", NONE), ("allow_loss", "keyword", False)], "ir.Model"),
+    "save_shared": (
+        [
+            ("model", "any", NONE),
+            ("path", "any", NONE),
+            ("external_data", "keyword", None),
+            ("storage", "keyword", None),
+            ("layout", "keyword", None),
+            ("progress", "keyword", SILENT),
+            ("verify", "keyword", False),
+            ("force", "keyword", False),
+            ("durable", "keyword", True),
+        ],
+        "AlignReport",
+    ),
     "plan_file": (
         [("source", "any", NONE), *POLICIES, ("in_place", "keyword", False)],
         "LayoutPlan",
@@ -57,6 +73,26 @@ def test_a_call_of_the_contract_has_its_signature(name: str) -> None:
     found = [(one.name, KINDS[one.kind], one.default) for one in signature.parameters.values()]
     assert found == parameters
     assert signature.return_annotation == returns
+
+
+def test_save_takes_the_keywords_of_onnx_ir_save() -> None:
+    ours = inspect.signature(onnx_align_pass.save).parameters
+    theirs = inspect.signature(ir.save).parameters
+    assert list(theirs)[:2] == list(ours)[:2] == ["model", "path"]
+    assert set(theirs) <= set(ours)
+    own = {"storage", "layout", "progress", "verify", "force", "durable"}
+    newer = {"max_workers", "max_in_flight_bytes", "alignment", "align_threshold"}
+    assert set(ours) - set(theirs) - newer == own
+    assert all(one.kind is one.KEYWORD_ONLY for one in list(ours.values())[2:])
+
+
+def test_the_passes_and_the_pipeline_have_their_fields() -> None:
+    assert [one.name for one in fields(TagExternalDataPass)] == ["storage"]
+    shown = [one.name for one in fields(WriteAlignedPass) if one.init]
+    assert shown[:4] == ["path", "storage", "layout", "rebind"]
+    parameters = inspect.signature(onnx_align_pass.align_pipeline).parameters
+    assert list(parameters)[:4] == ["path", "before", "storage", "layout"]
+    assert parameters["before"].default == ()
 
 
 def test_storage_policy_has_its_fields_and_defaults() -> None:

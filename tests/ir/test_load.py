@@ -28,7 +28,6 @@ from onnx_align_pass import (
     save,
 )
 from onnx_align_pass.passes.collect import tensors_of
-from onnx_align_pass.stored import StoredTensor
 from tests.corpus.case import BadCase
 from tests.corpus.params import bad_cases
 
@@ -75,7 +74,7 @@ def test_numbers_in_typed_fields_are_lazy_too(tmp_path: Path) -> None:
     assert isinstance(lazy, ir.LazyTensor)
     np.testing.assert_array_equal(lazy.numpy(), values.reshape(40, 30))
     os.utime(path, ns=(1, 1))
-    with pytest.raises(SourceChangedError, match="Load it again"):
+    with pytest.raises(SourceChangedError, match="Load the model again"):
         lazy.numpy()
 
 
@@ -190,14 +189,15 @@ def test_what_onnx_ir_cannot_read_is_a_named_error(tmp_path: Path) -> None:
         load(tmp_path / "m.onnx")
 
 
+LOADS = {"external_zero_times_huge", "raw_data_of_empty"}
+"""Bad models that load: what is wrong is a tensor without elements, of which nothing is read."""
+
+
 @pytest.mark.parametrize("case", bad_cases(blocks=False))
-def test_a_bad_model_is_a_named_error_or_loads(case: BadCase, tmp_path: Path) -> None:
+def test_a_bad_model_is_a_named_error(case: BadCase, tmp_path: Path) -> None:
     path = case.build(tmp_path)
-    try:
-        model = load(path)
-    except AlignError:
+    if case.name in LOADS:
+        assert isinstance(load(path), ir.Model)
         return
-    assert isinstance(model, ir.Model)
-    for held in tensors_of(model):
-        if isinstance(held.tensor, StoredTensor):
-            assert len(held.tensor.tobytes()) == held.tensor.nbytes
+    with pytest.raises(AlignError):
+        load(path)

@@ -20,7 +20,7 @@ from onnx_align_pass import (
     load,
     save,
 )
-from onnx_align_pass.stored import StoredTensor
+from onnx_align_pass.ir.stored import StoredTensor
 
 from .harness import FULL
 from .models import contents, hung, on_disk, stored_bytes

@@ -113,7 +113,7 @@ def test_a_pipeline_composes_what_the_toolchain_has(tmp_path: Path) -> None:
         before=[
             "lift-constants-to-initializers{lift_all_constants=true size_limit=0}",
             common.DeduplicateHashedInitializersPass(),
-            "deduplicate-initializers{size_limit=4KiB}",
+            "deduplicate-initializers{size_limit=4096}",
             "remove-unused-nodes",
         ],
         layout=LayoutPolicy(alignment=64),

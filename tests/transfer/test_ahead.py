@@ -88,3 +88,13 @@ def test_without_workers_nothing_is_ahead() -> None:
     with Ahead(0, 1000) as ahead:
         assert ahead.wrap(Made(1, 10)).load()
         assert threading.active_count() == before
+
+
+def test_a_source_is_made_while_another_is_written() -> None:
+    second_begun = threading.Event()
+    with Ahead(1, 1000) as ahead:
+        first = ahead.wrap(Made(1, 10))
+        second = ahead.wrap(Made(2, 10, second_begun.set))
+        assert first.load()
+        assert second_begun.wait(timeout=30)  # without being asked for
+        assert second.load() == bytes([2]) * 10

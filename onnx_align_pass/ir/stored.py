@@ -219,20 +219,17 @@ class NumbersInFile:
     """
 
     decoded: DecodedTensor
+    origin: Origin
     identity: FileIdentity
     dtype: ir.DataType
     shape: ir.Shape
 
     def __call__(self) -> ir.TensorProtocol:
         """Decode, and give the tensor."""
-        if FileIdentity.of(os.stat(self.decoded.file)) != self.identity:
-            raise SourceChangedError(
-                "the model was changed or replaced since it was loaded",
-                tensor=self.decoded.name,
-                file=self.decoded.file,
-                hint="Load it again.",
-            )
-        data = self.decoded.load()
+        with self.origin.open() as files:
+            files.expect(self.decoded.file, self.identity)
+            files.fd(self.decoded.file, tensor=self.decoded.name)
+            data = self.decoded.load()
         return _from_bytes(data, self.dtype, self.shape)
 
 

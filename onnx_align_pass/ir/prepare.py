@@ -7,16 +7,16 @@ one that was read from a file, and the plan, the copying and the commit are the 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
 
 import onnx
 import onnx_ir as ir
 
-from onnx_align_pass.errors import ModelError, PlanError, TensorError
+from onnx_align_pass.errors import ModelError, PlanError, TensorError, cause_of
+from onnx_align_pass.ir.collected import Collected
+from onnx_align_pass.ir.sources import ModelSources
 from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.names import default_data_name
 from onnx_align_pass.layout.planner import make_plan
@@ -24,65 +24,16 @@ from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
 from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.passes.bind import stand_in, stood_in
-from onnx_align_pass.passes.collect import Held, facts_of_tensor, tensors_of
-from onnx_align_pass.passes.sources import TensorBytes, span_of
+from onnx_align_pass.passes.collect import Held
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
-from onnx_align_pass.spans import FileSpan, Source
-from onnx_align_pass.stored import NumbersInFile, StoredTensor, external_part
-from onnx_align_pass.tensors import TensorFacts, TensorRequest
+from onnx_align_pass.tensors import TensorRequest
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
 
-__all__ = ["Collected", "Decide", "collect", "open_model_sources", "prepare_model"]
+__all__ = ["prepare_model"]
 
 _PLAIN = (ir.Tensor, ir.PackedTensor, ir.serde.TensorProtoTensor)
-Decide: TypeAlias = Callable[[Held, TensorFacts], StorageDecision]
-
-
-class Collected(NamedTuple):
-    """A tensor of the model with the decision about it."""
-
-    held: Held
-    facts: TensorFacts
-    decision: StorageDecision
-
-
-def collect(model: ir.Model, decide: Decide) -> tuple[Collected, ...]:
-    """Find every tensor and decide about it.
-
-    Raises:
-        TensorError: An initializer has no value, or a shape that is not made of numbers.
-    """
-    found = []
-    for held in tensors_of(model):
-        facts = facts_of_tensor(held)
-        found.append(Collected(held, facts, decide(held, facts)))
-    return tuple(found)
-
-
-@contextmanager
-def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles]:
-    """Open the files that a model's external tensors lie in; each must stay in its base folder."""
-    tensors = [one.held.tensor for one in collected]
-    external = [one for one in map(external_part, tensors) if one is not None]
-    numbers = [one.raw for one in tensors if isinstance(one, ir.LazyTensor)]
-    lazies = [one for one in numbers if isinstance(one, NumbersInFile)]
-    origins = {one.origin for one in external if isinstance(one, StoredTensor)}
-    models = {one.model for one in origins} | {one.decoded.file for one in lazies}
-    roots = {Path.cwd() / os.fspath(one.base_dir) for one in external}
-    roots |= {root for one in origins for root in one.roots}
-    owners = {one.owner_uid for one in origins}
-    owner = owners.pop() if len(owners) == 1 else None
-    with SourceFiles(roots=tuple(sorted(roots)), owner_uid=owner) as files:
-        for model in models:
-            files.trust(model)
-        for one in external:
-            if isinstance(one, StoredTensor):
-                one.expect_in(files)
-        for lazy in lazies:
-            files.expect(lazy.decoded.file, lazy.identity)
-        yield files
 
 
 def _keeps_none(one: Collected) -> None:
@@ -123,7 +74,7 @@ def prepare_model(
     kept: dict[str, str] = {}
     stand_ins: list[tuple[Held, ir.ExternalTensor]] = []
     by_place: dict[str, TensorRequest] = {}
-    sources = _Sources(files, destination.parent, ahead)
+    sources = ModelSources(files, destination.parent, ahead)
     for one in collected:
         place = one.facts.slot.place
         location = keeps(one)
@@ -134,7 +85,7 @@ def prepare_model(
         elif one.decision.external or _leaves(one):
             by_place[place] = sources.request(one)
             stand_ins.append((one.held, stand_in(one.held, one.facts, mark.hex())))
-    with stood_in(stand_ins):
+    with stood_in(stand_ins, [one.held for one in collected]):
         skeleton.proto = _serialized(model, destination)
     decisions = {one.facts.slot.place: one.decision for one in collected}
     placed, returned, requests = _found_again(skeleton, by_place, kept, decisions)
@@ -188,67 +139,14 @@ def _check_unsized(one: Collected) -> None:
         )
 
 
-class _Sources:
-    """Where tensors' bytes are; the very same source for the same bytes, which ties tensors."""
-
-    def __init__(self, files: SourceFiles, folder: Path, ahead: Ahead | None) -> None:
-        self._files = files
-        self._folder = folder
-        self._ahead = ahead
-        self._paths: dict[Path, Path] = {}
-        self._spans: dict[FileSpan, FileSpan] = {}
-        self._of: dict[int, Source] = {}
-
-    @property
-    def read(self) -> frozenset[Path]:
-        """Files that the tensors are read from."""
-        return frozenset(self._paths)
-
-    def span(self, one: Collected) -> FileSpan:
-        tensor = external_part(one.held.tensor)
-        assert tensor is not None, "only external tensors are spans"
-        span = span_of(one.facts, tensor)
-        span = span._replace(path=self._paths.setdefault(span.path, span.path))
-        self._files.check(span, one.facts.slot.name)
-        return self._spans.setdefault(span, span)
-
-    def request(self, one: Collected) -> TensorRequest:
-        tensor = one.held.tensor
-        assert tensor is not None, "its facts are known"
-        if one.facts.nbytes == 0:
-            return TensorRequest(one.facts, None, one.decision)
-        source = self._of.get(id(tensor))
-        if source is None:
-            source = self._source(one, tensor)
-            self._of[id(tensor)] = source
-        home = None
-        if isinstance(source, FileSpan) and one.facts.is_external:
-            home = self._home(source.path)
-        return TensorRequest(one.facts, source, one.decision, "in memory", home)
-
-    def _home(self, path: Path) -> str | None:
-        """The name that a data file of the destination's folder has there."""
-        inside = path.is_relative_to(self._folder)
-        return path.relative_to(self._folder).as_posix() if inside else None
-
-    def _source(self, one: Collected, tensor: ir.TensorProtocol) -> Source:
-        if external_part(tensor) is not None:
-            return self.span(one)
-        made = TensorBytes(tensor, one.facts)
-        return made if self._ahead is None else self._ahead.wrap(made)
-
-
 def _serialized(model: ir.Model, destination: Path) -> onnx.ModelProto:
     try:
         return ir.serde.serialize_model(model)
     except Exception as error:  # whatever onnx-ir raises on what it does not serialise
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
         raise ModelError(
             "onnx-ir cannot serialise the model",
             file=destination,
-            found=f"{type(cause).__name__}: {cause}",
+            found=cause_of(error),
             hint="Mend the model; nothing was written.",
         ) from error
 

@@ -8,14 +8,15 @@ from pathlib import Path
 
 import onnx_ir as ir
 
+from onnx_align_pass.ir.collected import Collected
+from onnx_align_pass.ir.sources import span_of
+from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, external_part, hung_in
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.origin import Origin
-from onnx_align_pass.passes.bind import words_of
+from onnx_align_pass.passes.bind import values_made, words_of
 from onnx_align_pass.prepare import Prepared
-from onnx_align_pass.prepare_ir import Collected
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.stored import NumbersInFile, StoredTensor, external_part, hung_in
 from onnx_align_pass.transfer.open_source import FileIdentity
 
 __all__ = ["invalidate_plain", "restored"]
@@ -50,7 +51,7 @@ def restored(
         assert tensor is not None, "it was written"
         is_stale = _backing(tensor) in stale
         span = spans.get(place)
-        if span is not None and (is_stale or (everything and _span(tensor) != span)):
+        if span is not None and (is_stale or (everything and _span(one) != span)):
             moved[id(tensor)] = _stored(tensor, one.facts.shape, span, origin)
         elif span is None and is_stale and id(tensor) not in moved:
             inline = inline or _inline(origin)
@@ -58,13 +59,17 @@ def restored(
     return moved
 
 
-def invalidate_plain(collected: Sequence[Collected], stale: frozenset[Path]) -> None:
-    """Make onnx-ir's own tensors in replaced files refuse to read, wherever else they hang.
+def invalidate_plain(
+    model: ir.Model, collected: Sequence[Collected], stale: frozenset[Path]
+) -> None:
+    """Make onnx-ir's own tensors in replaced files refuse to read, wherever they hang.
 
     Ours know the file that they were made for, and refuse by themselves.
     """
-    for one in collected:
-        tensor = one.held.tensor
+    if not stale:
+        return
+    folds = (value.const_value for value in values_made(model))
+    for tensor in (*(one.held.tensor for one in collected), *folds):
         if (
             isinstance(tensor, ir.ExternalTensor)
             and not isinstance(tensor, StoredTensor)
@@ -89,10 +94,9 @@ def _backing(tensor: ir.TensorProtocol) -> Path | None:
     return None
 
 
-def _span(tensor: ir.TensorProtocol) -> FileSpan | None:
-    if not isinstance(tensor, ir.ExternalTensor):
-        return None
-    return FileSpan(Path.cwd() / tensor.path, tensor.offset or 0, tensor.length or tensor.nbytes)
+def _span(one: Collected) -> FileSpan | None:
+    tensor = one.held.tensor
+    return span_of(one.facts, tensor) if isinstance(tensor, ir.ExternalTensor) else None
 
 
 def _stored(

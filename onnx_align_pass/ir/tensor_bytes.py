@@ -1,24 +1,20 @@
-"""Where the bytes of an ir.Model's tensors are: ranges of files, or made when they are needed."""
+"""The bytes of tensors that are not ranges of files: made when they are needed."""
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import Final
 
 import numpy as np
 import onnx_ir as ir
 
-from onnx_align_pass.errors import AlignError, ExternalDataError, TensorError, UnsafeDataFileError
-from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.errors import AlignError, TensorError, cause_of
 from onnx_align_pass.tensors import TensorFacts
 
-__all__ = ["TensorBytes", "span_of"]
+__all__ = ["TensorBytes"]
 
 _LITTLE: Final = ("<", "|", "=") if np.little_endian else ("<", "|")
 _ARRAYS: Final = (np.ndarray, np.memmap)
 """Not those that stand for other values than lie in them, such as masked ones."""
-_MAX_BYTES: Final = 2**63 - 1
 
 
 class TensorBytes:
@@ -51,7 +47,7 @@ class TensorBytes:
             raise TensorError(
                 "its bytes cannot be made",
                 tensor=self._facts.slot.name,
-                found=f"{type(error).__name__}: {error}",
+                found=cause_of(error),
                 hint="Nothing was written. Mend what makes the tensor, then save again.",
             ) from error
         if len(data) != self.length:
@@ -92,48 +88,3 @@ def _bytes_of(tensor: ir.TensorProtocol) -> bytes | memoryview:
         if plain and array.dtype == tensor.dtype.numpy() and array.dtype.byteorder in _LITTLE:
             return array.reshape(-1).view(np.uint8).data
     return tensor.tobytes()
-
-
-def span_of(facts: TensorFacts, tensor: ir.ExternalTensor) -> FileSpan:
-    """The range of a file that an external tensor is.
-
-    Args:
-        facts: The tensor's.
-        tensor: Its location is relative to its base folder, and must stay in it.
-
-    Raises:
-        TensorError: The range is not as long as element type and shape need.
-        ExternalDataError: It was invalidated, or its location leaves the base folder.
-    """
-    location = os.fspath(tensor.location)
-    if not tensor.valid():
-        raise ExternalDataError(
-            "the external tensor was invalidated: its file has been overwritten",
-            tensor=facts.slot.name,
-            file=str(tensor.path),
-            hint="Load the model again.",
-        )
-    if not location or Path(location).is_absolute() or ".." in Path(location).parts:
-        raise UnsafeDataFileError(
-            "its location is not a relative path inside its base folder",
-            tensor=facts.slot.name,
-            found=repr(location),
-            hint="Give the folder as `base_dir`, and the file's name in it as location.",
-        )
-    offset, length = tensor.offset or 0, tensor.length or facts.nbytes
-    if length != facts.nbytes:
-        raise TensorError(
-            "its bytes contradict its element type and shape",
-            tensor=facts.slot.name,
-            file=str(tensor.path),
-            needed=f"{facts.nbytes:,} bytes for {facts.dtype} {list(facts.shape)}",
-            found=f"length {length:,}",
-        )
-    if offset < 0 or offset + length > _MAX_BYTES:
-        raise ExternalDataError(
-            "its range is past what a file can hold",
-            tensor=facts.slot.name,
-            file=str(tensor.path),
-            found=f"offset {offset}",
-        )
-    return FileSpan(Path.cwd() / tensor.path, offset, length)

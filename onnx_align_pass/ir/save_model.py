@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx_ir as ir
 
-from onnx_align_pass.callback import Callback, CallbackProgress
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DestinationError
+from onnx_align_pass.ir.callback import Callback, CallbackProgress, PublishingNoted
+from onnx_align_pass.ir.collected import Collected, Decide, collect
+from onnx_align_pass.ir.prepare import prepare_model
+from onnx_align_pass.ir.restore import invalidate_plain, restored
+from onnx_align_pass.ir.sources import open_model_sources
+from onnx_align_pass.layout.names import is_location
 from onnx_align_pass.passes.bind import rebind
-from onnx_align_pass.prepare import Prepared
-from onnx_align_pass.prepare_ir import (
-    Collected,
-    Decide,
-    collect,
-    open_model_sources,
-    prepare_model,
-)
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
-from onnx_align_pass.restore import invalidate_plain, restored
 from onnx_align_pass.run import Options, begin
 from onnx_align_pass.transfer.ahead import Ahead
-from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.write import holds, is_published
 
 __all__ = ["Saved", "Ways", "save_model"]
@@ -80,48 +74,34 @@ def save_model(model: ir.Model, destination: Destination, options: Options, ways
             keeps=_Shared(path).location if ways.shares else _nowhere,
             ahead=ways.ahead,
         )
+        noted = PublishingNoted(options.progress)
         if ways.callback is not None:
-            run = replace(run, options=_calling_back(options, ways.callback, prepared, collected))
+            noted = PublishingNoted(
+                CallbackProgress(options.progress, ways.callback, prepared.plan, collected)
+            )
+        run = replace(run, options=replace(options, progress=noted))
         if holds(prepared, destination, files, run.ladder.buffer):
             alignment = run.leave(prepared, path.stat().st_size)
         else:
             try:
                 alignment = run.publish(prepared, files)
             except BaseException:
-                # The last sync may fail when all is in place.
-                if files.changed() and is_published(prepared, path):
-                    _follow(model, collected, prepared, path, files, ways)
-                invalidate_plain(collected, files.changed())
+                if noted.publishing:
+                    stale = files.changed()
+                    invalidate_plain(model, collected, stale)
+                    # The last sync may fail when all is in place.
+                    if stale and is_published(prepared, path):
+                        rebind(model, restored(collected, prepared, path, stale, everything=False))
                 raise
-        return Saved(alignment, _follow(model, collected, prepared, path, files, ways))
-
-
-def _follow(
-    model: ir.Model,
-    collected: Sequence[Collected],
-    prepared: Prepared,
-    path: Path,
-    files: SourceFiles,
-    ways: Ways,
-) -> int:
-    """Point tensors of the model at the files that were published."""
-    stale = files.changed()
-    moved = restored(collected, prepared, path, stale, everything=ways.rebind)
-    invalidate_plain(collected, stale)
-    return rebind(model, moved) if moved else 0
+        stale = files.changed() if noted.publishing else frozenset()
+        # First of all: whatever happens from here on, no tensor takes new bytes for its own.
+        invalidate_plain(model, collected, stale)
+        moved = restored(collected, prepared, path, stale, everything=ways.rebind)
+        return Saved(alignment, rebind(model, moved) if moved else 0)
 
 
 def _nowhere(one: Collected) -> None:
     """Nothing is referenced where it lies."""
-
-
-def _calling_back(
-    options: Options, callback: Callback, prepared: Prepared, collected: Sequence[Collected]
-) -> Options:
-    tensors = {one.facts.slot.place: one.held.tensor for one in collected}
-    known = {place: tensor for place, tensor in tensors.items() if tensor is not None}
-    progress = CallbackProgress(options.progress, callback, prepared.plan, known)
-    return replace(options, progress=progress)
 
 
 class _Shared:
@@ -135,8 +115,10 @@ class _Shared:
         if not one.facts.is_external or not isinstance(tensor, ir.ExternalTensor):
             return None
         file = Path.cwd() / tensor.path
-        inside = Path(os.path.realpath(file.parent)) / file.name
-        if not inside.is_relative_to(self._folder):
+        named = Path(os.path.realpath(file.parent)) / file.name
+        # A link may lead out of the folder, as in a cache of the Hugging Face Hub.
+        ends = (named, Path(os.path.realpath(file)))
+        if not all(end.is_relative_to(self._folder) for end in ends):
             raise DestinationError(
                 "a shared range would not be found from the new place",
                 tensor=one.facts.slot.name,
@@ -144,4 +126,12 @@ class _Shared:
                 needed=f"a data file in {self._folder}",
                 hint="Save the variant beside the model that it shares with, or use save.",
             )
-        return inside.relative_to(self._folder).as_posix()
+        location = named.relative_to(self._folder).as_posix()
+        if not is_location(location):
+            raise DestinationError(
+                "a shared data file has a name that no location may have",
+                tensor=one.facts.slot.name,
+                file=file,
+                hint="Rename the file and repack its model, or use save.",
+            )
+        return location

@@ -1,17 +1,19 @@
-"""The callback of onnx_ir.save, fed from our progress."""
+"""What a run's progress tells of: onnx_ir.save's callback, and whether files change places."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from typing import TypeAlias
 
 import onnx_ir as ir
 
+from onnx_align_pass.errors import UsageError
+from onnx_align_pass.ir.collected import Collected
 from onnx_align_pass.layout.plan import LayoutPlan, Placement
-from onnx_align_pass.progress import Progress
+from onnx_align_pass.progress import PUBLISHING, Progress
 
-__all__ = ["Callback", "CallbackProgress"]
+__all__ = ["Callback", "CallbackProgress", "PublishingNoted"]
 
 Callback: TypeAlias = Callable[[ir.TensorProtocol, ir.external_data.CallbackInfo], None]
 
@@ -23,7 +25,7 @@ class CallbackProgress:
         progress: Told everything as well.
         callback: Called in the order of writing; tied tensors right after each other.
         plan: What is written.
-        tensors: The model's tensors by place.
+        collected: The model's tensors.
     """
 
     def __init__(
@@ -31,11 +33,11 @@ class CallbackProgress:
         progress: Progress,
         callback: Callback,
         plan: LayoutPlan,
-        tensors: Mapping[str, ir.TensorProtocol],
+        collected: Sequence[Collected],
     ) -> None:
         self._progress = progress
         self._callback = callback
-        self._tensors = tensors
+        self._tensors = {one.facts.slot.place: one.held.tensor for one in collected}
         self._waiting = _in_order(plan)
         self._index = 0
         self._start = 0
@@ -68,7 +70,33 @@ class CallbackProgress:
         following = self._waiting[self._index : self._index + 1]
         if not following or following[0].tied_to is None:
             self._start += placement.length
-        self._callback(self._tensors[placement.request.facts.slot.place], info)
+        tensor = self._tensors[placement.request.facts.slot.place]
+        assert tensor is not None, "it is written"
+        try:
+            self._callback(tensor, info)
+        except OSError as error:  # which would be taken for one of the files
+            raise UsageError(f"the callback failed: {error}", tensor=tensor.name) from error
+
+
+class PublishingNoted:
+    """Notes whether files have begun to change places, and passes all on."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.publishing = False
+
+    def begin(self, model: str, total_bytes: int) -> None:
+        """Pass on."""
+        self._progress.begin(model, total_bytes)
+
+    def advance(self, nbytes: int, tensor: str) -> None:
+        """Pass on."""
+        self._progress.advance(nbytes, tensor)
+
+    def phase(self, text: str) -> None:
+        """Note, then pass on."""
+        self.publishing = self.publishing or text == PUBLISHING
+        self._progress.phase(text)
 
 
 def _in_order(plan: LayoutPlan) -> Sequence[Placement]:

@@ -1,0 +1,24 @@
+"""Paths as people give them."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TypeAlias
+
+from onnx_align_pass.errors import UsageError
+
+__all__ = ["StrPath", "given_path"]
+
+StrPath: TypeAlias = str | os.PathLike[str]
+
+
+def given_path(path: StrPath, option: str = "path") -> Path:
+    """Return a path that was given.
+
+    Raises:
+        UsageError: It is empty: an unset variable, where `Path("")` is the working directory.
+    """
+    if not os.fspath(path):
+        raise UsageError(f"{option} is empty", needed="a path", hint="Give one, or leave it out.")
+    return Path(path)
