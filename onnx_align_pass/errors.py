@@ -6,8 +6,9 @@ import errno
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar
 
+from onnx_align_pass.cures import CURES
 from onnx_align_pass.printable import printable
 
 __all__ = [
@@ -297,28 +298,6 @@ def cause_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-_MAY_NOT: Final = "Choose a folder that you may write to."
-_ROOM: Final = "Free some space, or write to another disk."
-_CURES: Final = {
-    errno.EACCES: _MAY_NOT,
-    errno.EPERM: _MAY_NOT,
-    errno.EROFS: _MAY_NOT,
-    errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
-    errno.EFBIG: "The file system or `ulimit -f` limits a file's size: shard the data files.",
-    errno.EIO: "The disk or its connection fails: check it, or write to another disk.",
-    errno.EMFILE: "Raise the limit of open files: `ulimit -n`.",
-    errno.ENFILE: "The system has too many open files: close some programs.",
-    errno.ENAMETOOLONG: "Choose a shorter name.",
-    errno.EEXIST: "Something else made it meanwhile: run again, or choose another name.",
-    errno.ENOENT: "A folder of the path is missing: make it, then run again.",
-    errno.ENOTDIR: "A part of the path is a file: choose a path through folders.",
-    errno.EISDIR: "A folder has this name: choose another name.",
-    errno.EBUSY: "Something else uses it: close that, then run again.",
-}
-"""What to do about an operating system's error, by errno."""
-
-
 class WriteError(AlignError):
     """Writing failed: permission, a read-only folder, an input/output error."""
 
@@ -328,7 +307,7 @@ class WriteError(AlignError):
     def of(cls, error: OSError, file: Path | str, *, doing: str = "writing") -> WriteError:
         """Name the file and the step of an operating system error."""
         reason = error.strerror or str(error)
-        hint = _CURES.get(error.errno or 0)
+        hint = CURES.get(error.errno or 0)
         return WriteError(f"{doing} failed: {reason}", file=file, hint=hint)
 
 
@@ -341,7 +320,7 @@ class DiskFullError(WriteError):
             file=file,
             needed=f"{needed:,} bytes",
             found=_free(file),
-            hint=_ROOM,
+            hint=CURES[errno.ENOSPC],
         )
 
 

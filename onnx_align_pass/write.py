@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination, Replacement
-from onnx_align_pass.errors import DiskFullError, ModelError, VerifyError, WriteError
-from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
-from onnx_align_pass.model.bind import bind, relocate
+from onnx_align_pass.errors import DiskFullError, ModelError, WriteError
+from onnx_align_pass.model.bind import relocate
 from onnx_align_pass.model.emit import Part, emit, size_of
+from onnx_align_pass.pieces import bind_plan, data_pieces, model_pieces
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.progress import PUBLISHING, Progress
-from onnx_align_pass.spans import FileSpan, MemoryBytes
 from onnx_align_pass.transfer.commit import commit
 from onnx_align_pass.transfer.compare import compare_pieces
 from onnx_align_pass.transfer.engine import Piece, write_pieces
@@ -27,7 +25,7 @@ from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import is_staging_name
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
-__all__ = ["Written", "explained", "holds", "is_published", "write"]
+__all__ = ["Written", "explained", "write"]
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -90,75 +88,6 @@ def write(
     return Written(model.size, dict(ladder.moved))
 
 
-def holds(
-    prepared: Prepared, destination: Destination, files: SourceFiles, buffer: memoryview
-) -> bool:
-    """Whether the destination is, byte for byte, what would be written already.
-
-    Args:
-        prepared: The model; bound by this.
-        destination: Where it would go.
-        files: The sources, which are read as far as they agree with what is there.
-        buffer: For the comparison; its content is lost.
-
-    Raises:
-        ModelError: A source cannot be read.
-    """
-    plan, folder = prepared.plan, destination.folder
-    _bind(prepared)
-    parts = emit(prepared.skeleton)
-    sizes = {destination.model: size_of(parts)}
-    sizes.update({folder / file.name: file.size for file in plan.files})
-    if any(_plain_size(path) != size for path, size in sizes.items()):
-        return False
-    compared = [(destination.model, _model_pieces(parts))]
-    compared += [(folder / file.name, pieces) for file, pieces in _data_pieces(plan)]
-    try:
-        for path, pieces in compared:
-            own = (one.source == FileSpan(path, one.offset, one.source.length) for one in pieces)
-            if not all(own):
-                compare_pieces(path, pieces, files, buffer)
-    except (VerifyError, OSError):
-        return False
-    return True
-
-
-def is_published(prepared: Prepared, model: Path) -> bool:
-    """Whether the model file is the one that was meant: the data files are in place before it is.
-
-    Weights that are inline in it are taken on trust.
-    """
-    _bind(prepared)
-    parts = emit(prepared.skeleton)
-    if _plain_size(model) != size_of(parts):
-        return False
-    with model.open("rb") as file:
-        for part in parts:
-            if not isinstance(part, bytes):
-                file.seek(part.length, os.SEEK_CUR)
-            elif file.read(len(part)) != part:
-                return False
-    return True
-
-
-def _plain_size(path: Path) -> int | None:
-    """Bytes of a regular file of one link; None for all else."""
-    try:
-        found = path.lstat()
-    except OSError:
-        return None
-    plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
-    return found.st_size if plain else None
-
-
-def _bind(prepared: Prepared) -> None:
-    bind(
-        prepared.skeleton,
-        zip(prepared.plan.placements, prepared.placed, strict=True),
-        prepared.returned,
-    )
-
-
 def _jobs(
     stage: Stage, prepared: Prepared, destination: Destination, replacement: Replacement
 ) -> list[_Job]:
@@ -175,9 +104,9 @@ def _jobs(
             file.size,
             _stat(folder / file.name) or new_stat,
         )
-        for file, pieces in _data_pieces(plan)
+        for file, pieces in data_pieces(plan)
     ]
-    _bind(prepared)
+    bind_plan(prepared)
     parts = emit(prepared.skeleton)
     jobs.append(_model_job(stage.path / MODEL, destination.model, parts, model_stat))
     if any(state is not None for state in replacement.data_before.values()):
@@ -187,27 +116,8 @@ def _jobs(
     return jobs
 
 
-def _data_pieces(plan: LayoutPlan) -> Iterator[tuple[PlannedFile, list[Piece]]]:
-    pieces: dict[str, list[Piece]] = {file.name: [] for file in plan.files}
-    for request, file, offset, _, _, _, tied_to in plan.placements:
-        if tied_to is None:
-            assert request.source is not None, "a placement has bytes"
-            pieces[file].append(Piece(request.source, offset, request.facts.slot.name))
-    return ((one, pieces[one.name]) for one in plan.files)
-
-
 def _model_job(path: Path, final: Path, parts: Sequence[Part], like: os.stat_result | None) -> _Job:
-    return _Job(path, final, _model_pieces(parts), size_of(parts), like)
-
-
-def _model_pieces(parts: Sequence[Part]) -> list[Piece]:
-    pieces: list[Piece] = []
-    offset = 0
-    for part in parts:
-        source = MemoryBytes(part) if isinstance(part, bytes) else part
-        pieces.append(Piece(source, offset, "the model"))
-        offset += source.length
-    return pieces
+    return _Job(path, final, model_pieces(parts), size_of(parts), like)
 
 
 def _stage(

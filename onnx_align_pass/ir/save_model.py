@@ -20,8 +20,8 @@ from onnx_align_pass.passes.bind import rebind
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
 from onnx_align_pass.run import Options, begin
+from onnx_align_pass.standing import holds, is_published
 from onnx_align_pass.transfer.ahead import Ahead
-from onnx_align_pass.write import holds, is_published
 
 __all__ = ["Saved", "Ways", "save_model"]
 

@@ -15,7 +15,7 @@ HEAVY = {"onnx", "numpy", "onnx_ir", "onnxscript", "torch", "onnxruntime", "goog
 GROUND_FLOOR = {
     f"onnx_align_pass.{name}"
     for name in (
-        *("errors", "policy", "presets", "printable", "progress"),
+        *("cures", "errors", "policy", "presets", "printable", "progress"),
         *("report", "spans", "tensors", "units"),
     )
 }

@@ -1,0 +1,44 @@
+"""What goes into the files of a result: each piece with its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
+from onnx_align_pass.model.bind import bind
+from onnx_align_pass.model.emit import Part
+from onnx_align_pass.prepare import Prepared
+from onnx_align_pass.spans import MemoryBytes
+from onnx_align_pass.transfer.engine import Piece
+
+__all__ = ["bind_plan", "data_pieces", "model_pieces"]
+
+
+def bind_plan(prepared: Prepared) -> None:
+    """Write the planned ranges into the model; doing it twice changes nothing."""
+    bind(
+        prepared.skeleton,
+        zip(prepared.plan.placements, prepared.placed, strict=True),
+        prepared.returned,
+    )
+
+
+def data_pieces(plan: LayoutPlan) -> Iterator[tuple[PlannedFile, list[Piece]]]:
+    """List each data file with what goes into it; tied tensors are one piece."""
+    pieces: dict[str, list[Piece]] = {file.name: [] for file in plan.files}
+    for request, file, offset, _, _, _, tied_to in plan.placements:
+        if tied_to is None:
+            assert request.source is not None, "a placement has bytes"
+            pieces[file].append(Piece(request.source, offset, request.facts.slot.name))
+    return ((one, pieces[one.name]) for one in plan.files)
+
+
+def model_pieces(parts: Sequence[Part]) -> list[Piece]:
+    """List what goes into the model file."""
+    pieces: list[Piece] = []
+    offset = 0
+    for part in parts:
+        source = MemoryBytes(part) if isinstance(part, bytes) else part
+        pieces.append(Piece(source, offset, "the model"))
+        offset += source.length
+    return pieces

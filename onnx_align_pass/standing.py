@@ -1,0 +1,79 @@
+"""Whether the files at a destination are those that a run would write."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from onnx_align_pass.destination import Destination
+from onnx_align_pass.errors import VerifyError
+from onnx_align_pass.model.emit import emit, size_of
+from onnx_align_pass.pieces import bind_plan, data_pieces, model_pieces
+from onnx_align_pass.prepare import Prepared
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.transfer.compare import compare_pieces
+from onnx_align_pass.transfer.open_source import SourceFiles
+
+__all__ = ["holds", "is_published"]
+
+
+def holds(
+    prepared: Prepared, destination: Destination, files: SourceFiles, buffer: memoryview
+) -> bool:
+    """Whether the destination is, byte for byte, what would be written already.
+
+    Args:
+        prepared: The model; bound by this.
+        destination: Where it would go.
+        files: The sources, which are read as far as they agree with what is there.
+        buffer: For the comparison; its content is lost.
+
+    Raises:
+        ModelError: A source cannot be read.
+    """
+    plan, folder = prepared.plan, destination.folder
+    bind_plan(prepared)
+    parts = emit(prepared.skeleton)
+    sizes = {destination.model: size_of(parts)}
+    sizes.update({folder / file.name: file.size for file in plan.files})
+    if any(_plain_size(path) != size for path, size in sizes.items()):
+        return False
+    compared = [(destination.model, model_pieces(parts))]
+    compared += [(folder / file.name, pieces) for file, pieces in data_pieces(plan)]
+    try:
+        for path, pieces in compared:
+            own = (one.source == FileSpan(path, one.offset, one.source.length) for one in pieces)
+            if not all(own):
+                compare_pieces(path, pieces, files, buffer)
+    except (VerifyError, OSError):
+        return False
+    return True
+
+
+def is_published(prepared: Prepared, model: Path) -> bool:
+    """Whether the model file is the one that was meant: the data files are in place before it is.
+
+    Weights that are inline in it are taken on trust.
+    """
+    bind_plan(prepared)
+    parts = emit(prepared.skeleton)
+    if _plain_size(model) != size_of(parts):
+        return False
+    with model.open("rb") as file:
+        for part in parts:
+            if not isinstance(part, bytes):
+                file.seek(part.length, os.SEEK_CUR)
+            elif file.read(len(part)) != part:
+                return False
+    return True
+
+
+def _plain_size(path: Path) -> int | None:
+    """Bytes of a regular file of one link; None for all else."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    plain = stat.S_ISREG(found.st_mode) and found.st_nlink == 1
+    return found.st_size if plain else None
