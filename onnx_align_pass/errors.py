@@ -143,7 +143,10 @@ class SpanError(UsageError):
 class PassTextError(UsageError):
     """A text is not of the form `name{option=value option=value}`."""
 
-    usual_hint = "Write name{option=value option=value}, and quote values with spaces or commas."
+    usual_hint = (
+        "Write name{option=value option=value}: blanks between options and none around =, "
+        "several values as a,b, and double quotes around a value that holds blanks, commas or {}."
+    )
 
 
 class UnknownPassError(PassTextError):
@@ -154,7 +157,7 @@ class UnknownPassError(PassTextError):
     @classmethod
     def of(cls, name: str, known: list[str]) -> UnknownPassError:
         """Name the passes whose names are close to one that does not exist."""
-        close = get_close_matches(name, known)
+        close = get_close_matches(name, known) or [one for one in known if one.startswith(name)]
         meant = f"Did you mean {' or '.join(close)}? " if close else ""
         return cls(f"there is no pass {name!r}", hint=f"{meant}{cls.usual_hint}")
 

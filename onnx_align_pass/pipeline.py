@@ -11,7 +11,7 @@ from typing import Any
 import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.errors import AlignError
+from onnx_align_pass.errors import AlignError, UsageError
 from onnx_align_pass.ir.save_model import Ways, save_model
 from onnx_align_pass.passes.collect import require_values
 from onnx_align_pass.passes.decide import decide
@@ -180,6 +180,8 @@ def align_pipeline(
         UsageError: A text names no pass, or a value is none that an option can have.
     """
     storage, layout = storage or StoragePolicy(), layout or LayoutPolicy()
+    if isinstance(before, str):
+        raise UsageError("before is one text", needed="a list of them", hint=f"Pass [{before!r}].")
     return AlignPipeline(
         [
             *(built(one) for one in before),
@@ -193,6 +195,16 @@ def built(one: ir.passes.PassBase | str) -> ir.passes.PassBase:
     """Build a pass from its text; a pass is itself.
 
     Raises:
-        UsageError: The text names no pass, or a value is none that an option can have.
+        UsageError: It is neither, the text names no pass, or a value is none that an option can
+            have.
     """
-    return parse_pass(one) if isinstance(one, str) else one
+    if isinstance(one, str):
+        return parse_pass(one)
+    if not isinstance(one, ir.passes.PassBase):
+        name = getattr(one, "__name__", type(one).__name__)
+        raise UsageError(
+            f"{name} is no pass",
+            needed="an object of a pass, or a text",
+            hint="A class must be called: MyPass().",
+        )
+    return one

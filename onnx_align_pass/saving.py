@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from enum import Enum
 from functools import partial
@@ -11,7 +12,7 @@ from typing import Final
 import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.errors import UsageError
+from onnx_align_pass.errors import UsageError, WriteError
 from onnx_align_pass.ir.callback import Callback
 from onnx_align_pass.ir.save_model import Ways, save_model
 from onnx_align_pass.passes.decide import decide, decide_again
@@ -22,7 +23,7 @@ from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
 from onnx_align_pass.transfer.ahead import Ahead
 
-__all__ = ["save", "save_shared"]
+__all__ = ["check_save", "save", "save_shared"]
 
 
 class _Unset(Enum):
@@ -97,6 +98,7 @@ def save(
         ModelError: The model or the destination is refused; both are as they were.
         WriteError: Writing failed; the model and the destination are as they were.
     """
+    _check_model(model)
     _check_format(format, path)
     storage = _storage(storage, size_threshold_bytes)
     layout = _layout(layout, external_data, max_shard_size_bytes, alignment, align_threshold)
@@ -128,7 +130,7 @@ def save_shared(
 
     Tensors that are external data already go on being read from where they are; only what is new is
     written, aligned, to a data file of the variant's own, which is not made when nothing is new.
-    The files of the first model are not touched.
+    Shared data files are not touched; a model that is at `path` is replaced, as by `save`.
 
     Args:
         model: The variant, such as a model that `load` read and a pass changed.
@@ -150,6 +152,7 @@ def save_shared(
         ModelError: The model or the destination is refused; both are as they were.
         WriteError: Writing failed; the model and the destination are as they were.
     """
+    _check_model(model)
     layout = _layout(layout, external_data, None, UNSET, UNSET)
     options = Options(
         storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
@@ -160,6 +163,57 @@ def save_shared(
     return AlignReport((done.alignment,))
 
 
+def check_save(
+    path: StrPath,
+    *,
+    format: str | None = None,  # noqa: A002 - onnx_ir.save's name
+    external_data: StrPath | None = None,
+    size_threshold_bytes: int | _Unset | None = UNSET,
+    max_shard_size_bytes: int | None = None,
+    max_workers: int | None = None,
+    max_in_flight_bytes: int = _IN_FLIGHT_BYTES,
+    alignment: int | _Unset | None = UNSET,
+    align_threshold: int | _Unset = UNSET,
+    storage: StoragePolicy | None = None,
+    layout: LayoutPolicy | None = None,
+    **_others: object,
+) -> None:
+    """Refuse what `save` would refuse with these keywords, before there is a model to save.
+
+    Raises:
+        UsageError: An option has a value that it cannot have, or is given in both forms.
+        DestinationError: `path` is no place for a model.
+        WriteError: Its folder is missing, or may not be written to.
+    """
+    _check_format(format, path)
+    _storage(storage, size_threshold_bytes)
+    _layout(layout, external_data, max_shard_size_bytes, alignment, align_threshold)
+    _ahead(max_workers, max_in_flight_bytes)
+    destination = Destination.of_model(Path.cwd() / given_path(path), force=False)
+    code = 0
+    if not os.path.isdir(destination.folder):
+        code = errno.ENOTDIR if destination.folder.exists() else errno.ENOENT
+    elif not os.access(destination.folder, os.W_OK | os.X_OK):
+        code = errno.EACCES
+    if code:
+        raise WriteError.of(OSError(code, os.strerror(code)), destination.model)
+
+
+def _check_model(model: object) -> None:
+    if isinstance(model, ir.Model):
+        return
+    hints = {
+        "ModelProto": "Take onnx_ir.from_proto(model), or align_file for a file.",
+        "ONNXProgram": "Use hooks.torch.save_program.",
+        "str": "Load it first, or repack the file with align_file.",
+    }
+    raise UsageError(
+        f"a {type(model).__name__} cannot be saved",
+        needed="an onnx_ir.Model",
+        hint=hints.get(type(model).__name__),
+    )
+
+
 def _check_format(asked: str | None, path: StrPath) -> None:
     """Refuse what onnx_ir.save would write as text, asked for by word or by the file's suffix."""
     suffix = Path(path).suffix.lower()
@@ -168,7 +222,7 @@ def _check_format(asked: str | None, path: StrPath) -> None:
         raise UsageError(
             f"format {found!r} is not written",
             needed="protobuf",
-            hint="Use onnx_ir.save for text formats: they are not for models with large weights.",
+            hint="Text is not for models with large weights: choose a name that ends in .onnx.",
         )
 
 

@@ -17,6 +17,7 @@ from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.pipeline import AlignPipeline, WriteAlignedPass, built
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.registry.spec import describe_pass
 from onnx_align_pass.report import AlignReport
 
 __all__ = ["align_with_passes"]
@@ -79,10 +80,13 @@ def align_with_passes(
     try:
         AlignPipeline([*passes, TagExternalDataPass(writer.storage), writer])(model)
     except ir.passes.PassError as error:
-        raise _failed(error, file) from error
+        raise _failed(error, file, passes) from error
     assert writer.report is not None, "it ran"
     (done,) = writer.report.models
-    return AlignReport((replace(done, source=file),))
+    shown = Path(source) if destination is None else Path(destination)
+    if place.model.name != shown.name:
+        shown /= place.model.name
+    return AlignReport((replace(done, source=Path(source), destination=shown),))
 
 
 @dataclass(frozen=True)
@@ -95,9 +99,13 @@ class _WriteTo(WriteAlignedPass):
         return self.place or super()._destination()
 
 
-def _failed(error: BaseException, file: Path) -> PassFailedError:
-    """Name the pass, which onnx-ir says in the outermost text but one, and the cause."""
+def _failed(
+    error: BaseException, file: Path, passes: Sequence[ir.passes.PassBase]
+) -> PassFailedError:
+    """Name the pass, as it is written, and the cause."""
     wrapped = error.__cause__ if isinstance(error.__cause__, ir.passes.PassError) else error
+    failed = [one for one in passes if f"'{one}' pass" in str(wrapped)]
+    problem = f"the pass {describe_pass(failed[0])} failed" if failed else str(wrapped)
     written = isinstance(wrapped.__cause__, ir.passes.PostconditionError)
     hint = "What was written is not what is there now: run again." if written else None
-    return PassFailedError(str(wrapped), file=file, found=cause_of(wrapped), hint=hint)
+    return PassFailedError(problem, file=file, found=cause_of(wrapped), hint=hint)

@@ -5,6 +5,7 @@ Only public names of torch are used, nothing of it is patched, and only `export_
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from pathlib import Path
 from typing import Any, Final, Protocol, Unpack, cast
 
@@ -14,10 +15,14 @@ from onnx_align_pass.errors import DestinationError, UsageError
 from onnx_align_pass.hooks.initializers import initializers_as_asked
 from onnx_align_pass.hooks.missing import exporter
 from onnx_align_pass.hooks.save_options import SaveOptions
-from onnx_align_pass.hooks.torch_tensors import one_tensor_a_storage, require_data
+from onnx_align_pass.hooks.torch_tensors import (
+    one_tensor_a_storage,
+    require_data,
+    require_parameters,
+)
 from onnx_align_pass.paths import StrPath
 from onnx_align_pass.report import AlignReport
-from onnx_align_pass.saving import save
+from onnx_align_pass.saving import check_save, save
 
 __all__ = [
     "Program",
@@ -66,6 +71,7 @@ def save_program(
         ModelError: The model or the destination is refused; nothing is written.
         WriteError: Writing failed; what was there before is whole.
     """
+    _switch_external_data(cast(dict[str, Any], options))
     model = _model_of(program)
     if not include_initializers:
         _check_left_out(model, Path.cwd() / path)
@@ -108,15 +114,18 @@ def export_aligned(
 
     Raises:
         MissingExporterError: torch is not installed.
-        UsageError: There is no path, or an argument makes no sense here; nothing was exported.
+        UsageError: There is no path, or an argument makes no sense; nothing was exported.
+        UninitializedTensorError: A parameter, buffer or input has no data; nothing was exported.
+        WriteError: The folder is missing, or may not be written to; nothing was exported.
         AlignError: See `save_program`. What the exporter raises is passed on.
     """
     if path is None:
         raise UsageError("there is no path to write to", hint="Pass path='model.onnx'.")
     _refuse(options)
     saving = {key: options.pop(key) for key in SaveOptions.__optional_keys__ if key in options}
-    if isinstance(saving.get("external_data"), bool):
-        del saving["external_data"]  # torch's switch, and it is on: the default name
+    _switch_external_data(saving)
+    check_save(path, **saving)
+    require_parameters(model, args)
     program = exporter("torch.onnx", "torch").export(model, args, f=None, dynamo=True, **options)
     return save_program(
         program,
@@ -131,7 +140,6 @@ _FIXED: Final[dict[str, tuple[object, str]]] = {
     "f": (None, "Pass the path as `path`."),
     "dynamo": (True, "The TorchScript exporter makes no program; export to a file, then "
                "`onnx_align_pass.align_file` it."),
-    "external_data": (True, "Weights inline: pass storage=StoragePolicy(inline=('.*',))."),
     "export_params": (True, "Pass include_initializers=False."),
     "fallback": (False, "The TorchScript exporter, to which it falls back, makes no program."),
 }  # fmt: skip
@@ -143,13 +151,22 @@ def _refuse(options: dict[str, Any]) -> None:
     for name, (only, hint) in _FIXED.items():
         if name not in options:
             continue
-        value = options[name]
-        if name == "external_data" and not isinstance(value, bool):
-            continue  # the keyword of `save`: a name
+        value = options.pop(name)
         if value is not only:
             raise UsageError(f"{name} cannot be {value!r}", needed=repr(only), hint=hint)
-        if name != "external_data":
-            del options[name]
+
+
+def _switch_external_data(saving: MutableMapping[str, Any]) -> None:
+    """Take out torch's switch; `save` has a name under the same word."""
+    value = saving.get("external_data")
+    if value is False:
+        raise UsageError(
+            "external_data cannot be False",
+            needed="True, or the data file's name",
+            hint="Weights inline: pass storage=StoragePolicy(inline=('.*',)).",
+        )
+    if value is True:
+        del saving["external_data"]
 
 
 def _check_left_out(model: ir.Model, path: Path) -> None:

@@ -15,7 +15,7 @@ from onnx_align_pass.passes.collect import tensors_of
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["one_tensor_a_storage", "require_data"]
+__all__ = ["one_tensor_a_storage", "require_data", "require_parameters"]
 
 _HINT: Final = (
     "Give it data (ONNXProgram.apply_weights), "
@@ -37,11 +37,34 @@ def require_data(model: ir.Model) -> None:
             )
 
 
+def require_parameters(module: Any, args: Any) -> None:
+    """Check that what is about to be exported has data: the exporter itself fails deep inside.
+
+    Raises:
+        UninitializedTensorError: A parameter, a buffer or an example input has none.
+    """
+    found = [(f"input {index}", one) for index, one in enumerate(args)]
+    for listed in ("named_parameters", "named_buffers"):
+        found += list(getattr(module, listed, tuple)())
+    for name, tensor in found:
+        if isinstance(tensor, _torch().Tensor):
+            missing = _without_bytes(tensor)
+            if missing is not None:
+                raise UninitializedTensorError(
+                    "the tensor has no data",
+                    tensor=name,
+                    found=missing,
+                    hint="Give it data, as by module.to_empty and load_state_dict.",
+                )
+
+
 def _missing(tensor: ir.TensorProtocol) -> str | None:
     """Say what is there in place of bytes; None where the bytes are there, as far as is known."""
     raw = _wrapped(tensor)
-    if raw is None:
-        return None
+    return None if raw is None else _without_bytes(raw)
+
+
+def _without_bytes(raw: torch.Tensor) -> str | None:
     if raw.is_meta:
         return "a tensor on the meta device"
     if raw.layout is not _torch().strided:

@@ -99,6 +99,11 @@ def tag_tensor(
             needed="an ir.Value that is an initializer, or an ir.Attr",
             hint="Take it from graph.initializers or node.attributes.",
         )
+    if isinstance(owner, ir.Value) and owner.const_value is None and not owner.is_initializer():
+        raise UsageError(
+            f"the value {owner.name!r} is no initializer",
+            hint="Take it from graph.initializers or node.attributes.",
+        )
     if external not in (None, True, False):
         raise UsageError(f"external cannot be {external!r}", needed="True, False or None")
     StorageDecision(bool(external), _BY_TAG, alignment, group)

@@ -67,7 +67,7 @@ def read_spec(text: str) -> PassSpec:
 def _not_an_option(name: str, rest: str) -> PassTextError:
     code = _CODE.match(rest)
     if code is None:
-        return PassTextError(f"{name}: {rest!r} does not begin with an option", needed="name=value")
+        return PassTextError(f"{name}: {rest!r} cannot be read", needed="option=value")
     return PassOptionError(
         f"{name}: {code[1]} stands for code, which no text can say",
         hint="Make the pass in Python.",

@@ -11,6 +11,7 @@ from typing import Self
 
 from onnx_align_pass.errors import (
     ExternalDataError,
+    ModelNotFoundError,
     ShortSourceError,
     SourceChangedError,
     UsageError,
@@ -142,6 +143,9 @@ class SourceFiles:
         except (OSError, ValueError) as error:
             if path in self._seen and isinstance(error, FileNotFoundError):
                 raise _changed(path, tensor, error.strerror, since=self._since(path)) from None
+            if path in self._trusted:
+                reason = getattr(error, "strerror", None) or str(error)
+                raise ModelNotFoundError(f"the model cannot be read: {reason}", file=path) from None
             raise _unreadable(path, tensor, error) from None
         try:
             self._meet(os.fstat(fd), path, tensor)

@@ -11,7 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from onnx_align_pass import AlignError, UninitializedTensorError
+from onnx_align_pass import (
+    AlignError,
+    DestinationError,
+    UninitializedTensorError,
+    UsageError,
+    WriteError,
+)
 from onnx_align_pass.hooks.torch import export_aligned, save_program
 from onnx_align_pass.progress import SILENT
 from tests.corpus.running import run, same_outputs
@@ -281,3 +287,51 @@ def test_an_exported_program_is_written_too(tmp_path: Path) -> None:
     captured = torch.export.export(example.model, example.args)
     export_aligned(captured, (), tmp_path / "m.onnx", external_data="w.bin", verbose=False)
     assert {location for location, _, _ in ranges(tmp_path / "m.onnx").values()} == {"w.bin"}
+
+
+@pytest.mark.parametrize(
+    ("place", "keywords", "error"),
+    [
+        ("m.onnx", {"alignment": 100}, UsageError),
+        ("m.onnx", {"size_threshold_bytes": -3}, UsageError),
+        ("m.onnx", {"external_data": False}, UsageError),
+        (".", {}, DestinationError),
+        ("none/m.onnx", {}, WriteError),
+    ],
+)
+def test_a_bad_argument_is_refused_before_the_export(
+    place: str,
+    keywords: dict[str, Any],
+    error: type[AlignError],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("it was exported")
+
+    torch = importlib.import_module("torch")
+    monkeypatch.setattr(torch.onnx, "export", never)
+    with pytest.raises(error):
+        export_aligned(torch.nn.Linear(2, 2), (torch.zeros(1, 2),), tmp_path / place, **keywords)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("where", ["weight", "input 0"])
+def test_what_is_exported_must_have_data(where: str, tmp_path: Path) -> None:
+    torch = importlib.import_module("torch")
+    module = torch.nn.Linear(2, 2, device="meta" if where == "weight" else "cpu")
+    example = torch.zeros(1, 2, device="cpu" if where == "weight" else "meta")
+    with pytest.raises(UninitializedTensorError, match="meta device") as error:
+        export_aligned(module, (example,), tmp_path / "m.onnx")
+    assert error.value.tensor == where
+
+
+def test_torchs_switch_for_external_data_is_understood(
+    exported: Callable[[str], tuple[Any, Any]], tmp_path: Path
+) -> None:
+    _, program = exported("mlp")
+    options: dict[str, Any] = {"external_data": True}
+    save_program(program, tmp_path / "m.onnx", **options)
+    assert (tmp_path / "m.onnx.data").exists()
+    with pytest.raises(UsageError, match="external_data cannot be False"):
+        save_program(program, tmp_path / "n.onnx", **{**options, "external_data": False})

@@ -169,6 +169,8 @@ def test_what_is_missing_or_short_is_said(tmp_path: Path) -> None:
         load(tmp_path / "none.onnx")
     with pytest.raises(UsageError, match="path is empty"):
         load("")
+    with pytest.raises(ModelNotFoundError, match="the model cannot be read"):
+        load(tmp_path / ("n" * 300))
     path = on_disk(tmp_path)
     os.truncate(tmp_path / "m.onnx.data", 1000)
     with pytest.raises(ShortSourceError, match="Git LFS"):

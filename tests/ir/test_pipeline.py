@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx_ir as ir
@@ -284,3 +285,18 @@ def test_what_the_ir_would_lose_is_refused_on_the_way(tmp_path: Path) -> None:
     (tmp_path / "bad.onnx").write_bytes(b"nonsense")
     with pytest.raises(BrokenModelError):
         align_with_passes(tmp_path / "bad.onnx", tmp_path / "n.onnx", before=[])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("deduplicate-initializers", "Pass \\['deduplicate-initializers'\\]"),
+        ([common.NameFixPass], "A class must be called"),
+        ([lambda model: model], "is no pass"),
+    ],
+)
+def test_what_is_no_list_of_passes_is_refused_when_it_is_composed(
+    given: Any, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=said):
+        align_pipeline(tmp_path / "m.onnx", before=given)

@@ -419,3 +419,12 @@ def test_outputs_are_equal_in_onnxruntime(tmp_path: Path) -> None:
     save(model, tmp_path / "m.onnx")
     assert same_outputs(run(tmp_path / "inline.onnx"), run(tmp_path / "m.onnx"))
     assert contents(load(tmp_path / "m.onnx")) == contents(model)
+
+
+@pytest.mark.parametrize(
+    ("thing", "hint"),
+    [(onnx.ModelProto(), "from_proto"), ("model.onnx", "align_file"), (None, "an onnx_ir.Model")],
+)
+def test_what_is_no_model_is_said(thing: Any, hint: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=hint):
+        save(thing, tmp_path / "m.onnx")

@@ -143,7 +143,11 @@ def test_a_wish_proves_itself_at_birth() -> None:
         tag_tensor(value, group="../x")
     with pytest.raises(UsageError, match="str cannot be tagged"):
         tag_tensor("w", external=True)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="external cannot be 'yes'"):
+        tag_tensor(value, external="yes")  # type: ignore[arg-type]
     assert TAG not in value.meta
+    with pytest.raises(UsageError, match="the value 'x' is no initializer"):
+        tag_tensor(model_of().graph.inputs[0], external=True)
 
 
 def test_each_tensor_of_an_attribute_has_a_decision_of_its_own() -> None:
