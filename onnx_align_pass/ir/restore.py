@@ -42,6 +42,8 @@ def restored(
     Returns:
         The new tensors by the `id` of the old ones.
     """
+    if not (stale or everything):
+        return {}
     spans = dict(_spans(prepared, path))
     origin = Origin.of(path)
     moved: dict[int, ir.TensorProtocol] = {}

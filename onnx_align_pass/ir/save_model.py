@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import onnx_ir as ir
 
@@ -17,11 +19,13 @@ from onnx_align_pass.ir.restore import invalidate_plain, restored
 from onnx_align_pass.ir.sources import open_model_sources
 from onnx_align_pass.layout.names import is_location
 from onnx_align_pass.passes.bind import rebind
+from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
-from onnx_align_pass.run import Options, begin
+from onnx_align_pass.run import Options, Run, begin
 from onnx_align_pass.standing import holds, is_published
 from onnx_align_pass.transfer.ahead import Ahead
+from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["Saved", "Ways", "save_model"]
 
@@ -62,42 +66,63 @@ def save_model(model: ir.Model, destination: Destination, options: Options, ways
         WriteError: Writing failed; both are as they were.
     """
     path, layout = destination.model, options.layout
-    collected = collect(model, ways.decide)
-    with begin(destination, options, References()) as run, open_model_sources(collected) as files:
-        prepared = prepare_model(
-            collected,
-            model,
-            files,
-            layout,
-            destination=path,
-            keep_homes=destination.in_place and layout.keeps_homes,
-            keeps=_Shared(path).location if ways.shares else _nowhere,
-            ahead=ways.ahead,
-        )
-        noted = PublishingNoted(options.progress)
-        if ways.callback is not None:
-            noted = PublishingNoted(
-                CallbackProgress(options.progress, ways.callback, prepared.plan, collected)
+    with begin(destination, options, References()) as run:
+        collected = collect(model, ways.decide)
+        with open_model_sources(collected) as files:
+            prepared = prepare_model(
+                collected,
+                model,
+                files,
+                layout,
+                destination=path,
+                keep_homes=destination.in_place and layout.keeps_homes,
+                keeps=_Shared(path).location if ways.shares else _nowhere,
+                ahead=ways.ahead,
             )
-        run = replace(run, options=replace(options, progress=noted))
-        if holds(prepared, destination, files, run.ladder.buffer):
-            alignment = run.leave(prepared, path.stat().st_size)
-        else:
-            try:
-                alignment = run.publish(prepared, files)
-            except BaseException:
-                if noted.publishing:
-                    stale = files.changed()
-                    invalidate_plain(model, collected, stale)
-                    # The last sync may fail when all is in place.
-                    if stale and is_published(prepared, path):
-                        rebind(model, restored(collected, prepared, path, stale, everything=False))
-                raise
-        stale = files.changed() if noted.publishing else frozenset()
-        # First of all: whatever happens from here on, no tensor takes new bytes for its own.
-        invalidate_plain(model, collected, stale)
-        moved = restored(collected, prepared, path, stale, everything=ways.rebind)
-        return Saved(alignment, rebind(model, moved) if moved else 0)
+            return _save(_Held(model, collected, prepared, files), run, ways)
+
+
+class _Held(NamedTuple):
+    """A model in memory that is being saved."""
+
+    model: ir.Model
+    collected: Sequence[Collected]
+    prepared: Prepared
+    files: SourceFiles
+
+    def follow(self, path: Path, stale: frozenset[Path], *, everything: bool) -> int:
+        """Point its tensors at the files that were published."""
+        moved = restored(self.collected, self.prepared, path, stale, everything=everything)
+        return rebind(self.model, moved) if moved else 0
+
+    def disown(self, stale: frozenset[Path]) -> None:
+        """Let no tensor take new bytes for its own."""
+        invalidate_plain(self.model, self.collected, stale)
+
+
+def _save(held: _Held, run: Run, ways: Ways) -> Saved:
+    path, progress = run.destination.model, run.options.progress
+    if ways.callback is not None:
+        plan = held.prepared.plan
+        progress = CallbackProgress(progress, ways.callback, plan, held.collected)
+    noted = PublishingNoted(progress)
+    run = replace(run, options=replace(run.options, progress=noted))
+    if holds(held.prepared, run.destination, held.files, run.ladder.buffer):
+        alignment = run.leave(held.prepared, path.stat().st_size)
+        return Saved(alignment, held.follow(path, frozenset(), everything=ways.rebind))
+    try:
+        alignment = run.publish(held.prepared, held.files)
+    except BaseException:
+        if noted.publishing:
+            stale = held.files.changed()
+            held.disown(stale)
+            # The last sync may fail when all is in place.
+            if stale and is_published(held.prepared, path):
+                held.follow(path, stale, everything=False)
+        raise
+    stale = held.files.changed()
+    held.disown(stale)  # first of all, whatever happens from here on
+    return Saved(alignment, held.follow(path, stale, everything=ways.rebind))
 
 
 def _nowhere(one: Collected) -> None:

@@ -28,18 +28,18 @@ def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles
     external = [one for one in map(external_part, tensors) if one is not None]
     numbers = [one.raw for one in tensors if isinstance(one, ir.LazyTensor)]
     lazies = [one for one in numbers if isinstance(one, NumbersInFile)]
-    origins = {one.origin for one in external if isinstance(one, StoredTensor)}
+    stored = [one for one in external if isinstance(one, StoredTensor)]
+    origins = {one.origin for one in stored}
     models = {one.model for one in origins} | {one.decoded.file for one in lazies}
-    roots = {Path.cwd() / os.fspath(one.base_dir) for one in external}
+    roots = {Path.cwd() / base for base in {os.fspath(one.base_dir) for one in external}}
     roots |= {root for one in origins for root in one.roots}
     owners = {one.owner_uid for one in origins}
     owner = owners.pop() if len(owners) == 1 else None
     with SourceFiles(roots=tuple(sorted(roots)), owner_uid=owner) as files:
         for model in models:
             files.trust(model)
-        for one in external:
-            if isinstance(one, StoredTensor):
-                one.expect_in(files)
+        for one in stored:
+            one.expect_in(files)
         for lazy in lazies:
             files.expect(lazy.decoded.file, lazy.identity)
         yield files
@@ -58,14 +58,16 @@ class ModelSources:
         self._files = files
         self._folder = folder
         self._ahead = ahead
-        self._paths: dict[Path, Path] = {}
-        self._spans: dict[FileSpan, FileSpan] = {}
+        self._paths: dict[tuple[str, str], Path] = {}
+        """By base folder and location: thousands of tensors lie in one file."""
+        self._homes: dict[Path, str | None] = {}
+        self._spans: dict[tuple[str, str, int, int], FileSpan] = {}
         self._of: dict[int, Source] = {}
 
     @property
     def read(self) -> frozenset[Path]:
         """Files that the tensors are read from."""
-        return frozenset(self._paths)
+        return frozenset(self._paths.values())
 
     def span(self, one: Collected) -> FileSpan:
         """The range of a file that a tensor is, checked against the file.
@@ -75,12 +77,14 @@ class ModelSources:
         """
         tensor = external_part(one.held.tensor)
         assert tensor is not None, "only external tensors are spans"
-        span = span_of(one.facts, tensor)
-        if span.path not in self._paths:
-            _check_base(one.facts, tensor, span.path)
-        span = span._replace(path=self._paths.setdefault(span.path, span.path))
+        named = os.fspath(tensor.base_dir), os.fspath(tensor.location)
+        path = self._paths.get(named)
+        if path is None:
+            path = self._paths[named] = span_of(one.facts, tensor).path
+            _check_base(one.facts, tensor, path)
+        span = span_of(one.facts, tensor, path)
         self._files.check(span, one.facts.slot.name)
-        return self._spans.setdefault(span, span)
+        return self._spans.setdefault((*named, span.offset, span.length), span)
 
     def request(self, one: Collected) -> TensorRequest:
         """A tensor with its bytes. Raises what `span` raises."""
@@ -99,8 +103,10 @@ class ModelSources:
 
     def _home(self, path: Path) -> str | None:
         """The name that a data file of the destination's folder has there."""
-        inside = path.is_relative_to(self._folder)
-        return path.relative_to(self._folder).as_posix() if inside else None
+        if path not in self._homes:
+            inside = path.is_relative_to(self._folder)
+            self._homes[path] = path.relative_to(self._folder).as_posix() if inside else None
+        return self._homes[path]
 
     def _source(self, one: Collected, tensor: ir.TensorProtocol) -> Source:
         if external_part(tensor) is not None:
@@ -123,12 +129,13 @@ def _check_base(facts: TensorFacts, tensor: ir.ExternalTensor, path: Path) -> No
         )
 
 
-def span_of(facts: TensorFacts, tensor: ir.ExternalTensor) -> FileSpan:
+def span_of(facts: TensorFacts, tensor: ir.ExternalTensor, path: Path | None = None) -> FileSpan:
     """The range of a file that an external tensor is.
 
     Args:
         facts: The tensor's.
         tensor: Its location is relative to its base folder, and must stay in it.
+        path: Of the file, where that is known and was checked.
 
     Raises:
         TensorError: The range is not as long as element type and shape need.
@@ -142,7 +149,7 @@ def span_of(facts: TensorFacts, tensor: ir.ExternalTensor) -> FileSpan:
             file=str(tensor.path),
             hint="Load the model again.",
         )
-    if not location or Path(location).is_absolute() or ".." in Path(location).parts:
+    if path is None and _leads_out(location):
         raise UnsafeDataFileError(
             "its location is not a relative path inside its base folder",
             tensor=facts.slot.name,
@@ -165,4 +172,8 @@ def span_of(facts: TensorFacts, tensor: ir.ExternalTensor) -> FileSpan:
             file=str(tensor.path),
             found=f"offset {offset}",
         )
-    return FileSpan(Path.cwd() / tensor.path, offset, length)
+    return FileSpan(Path.cwd() / tensor.path if path is None else path, offset, length)
+
+
+def _leads_out(location: str) -> bool:
+    return not location or Path(location).is_absolute() or ".." in Path(location).parts
