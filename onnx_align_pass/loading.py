@@ -9,13 +9,13 @@ import onnx_ir as ir
 
 from onnx_align_pass.errors import LossyLoadError, cause_of
 from onnx_align_pass.garbage import collector_paused
-from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, hung_in
+from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, for_slot
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.losses import losses
 from onnx_align_pass.model.park import Parked, park
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.origin import Origin
-from onnx_align_pass.passes.bind import words_of
+from onnx_align_pass.passes.bind import description_of
 from onnx_align_pass.passes.collect import Held, tensors_of
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.prepare import open_sources
@@ -102,14 +102,14 @@ def _stored(held: Held, parked: Parked, origin: Origin, files: SourceFiles) -> i
             dtype=tensor.dtype,
             shape=shape,
             name=tensor.name or "",
-            **words_of(tensor),
+            **description_of(tensor),
         )
-        return hung_in(stored, parked.facts.slot)
+        return for_slot(stored, parked.facts.slot)
     assert isinstance(source, DecodedTensor), "all that is parked lies in files"
     return ir.LazyTensor(
         NumbersInFile(source, origin, files.identity(origin.model), tensor.dtype, shape),
         dtype=tensor.dtype,
         shape=shape,
         name=tensor.name,
-        **words_of(tensor),
+        **description_of(tensor),
     )

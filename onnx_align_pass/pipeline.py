@@ -12,7 +12,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import AlignError, UsageError
-from onnx_align_pass.ir.save_model import Ways, save_model
+from onnx_align_pass.ir.save_model import Saving, save_model
 from onnx_align_pass.passes.collect import require_values
 from onnx_align_pass.passes.decide import decide
 from onnx_align_pass.passes.tag_external import TagExternalDataPass
@@ -98,8 +98,8 @@ class WriteAlignedPass(ir.passes.PassBase):
             overwrite=self.force,
             durable=self.durable,
         )
-        ways = Ways(decide=partial(decide, storage=self.storage), rebind=self.rebind)
-        done = save_model(model, self._destination(), options, ways)
+        saving = Saving(decide=partial(decide, storage=self.storage), rebind=self.rebind)
+        done = save_model(model, self._destination(), options, saving)
         self._reports[:] = [AlignReport((done.alignment,))]
         return ir.passes.PassResult(model, modified=done.rebound > 0)
 

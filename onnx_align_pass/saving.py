@@ -14,7 +14,7 @@ import onnx_ir as ir
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import UsageError, WriteError
 from onnx_align_pass.ir.callback import Callback
-from onnx_align_pass.ir.save_model import Ways, save_model
+from onnx_align_pass.ir.save_model import Saving, save_model
 from onnx_align_pass.passes.decide import decide, decide_again
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
@@ -105,11 +105,11 @@ def save(
     options = Options(
         storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
     )
-    how = partial(decide_again if storage else decide, storage=options.storage)
+    decision = partial(decide_again if storage else decide, storage=options.storage)
     with _ahead(max_workers, max_in_flight_bytes) as ahead:
-        ways = Ways(decide=how, ahead=ahead, callback=callback)
+        saving = Saving(decide=decision, ahead=ahead, callback=callback)
         done = save_model(
-            model, Destination.of_model(Path.cwd() / given_path(path), force=force), options, ways
+            model, Destination.of_model(Path.cwd() / given_path(path), force=force), options, saving
         )
     return AlignReport((done.alignment,))
 
@@ -157,9 +157,9 @@ def save_shared(
     options = Options(
         storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
     )
-    how = partial(decide_again if storage else decide, storage=options.storage)
+    decision = partial(decide_again if storage else decide, storage=options.storage)
     destination = Destination.of_model(Path.cwd() / given_path(path), force=force)
-    done = save_model(model, destination, options, Ways(decide=how, shares=True))
+    done = save_model(model, destination, options, Saving(decide=decision, shares=True))
     return AlignReport((done.alignment,))
 
 

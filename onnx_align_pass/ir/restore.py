@@ -10,11 +10,11 @@ import onnx_ir as ir
 
 from onnx_align_pass.ir.collected import Collected
 from onnx_align_pass.ir.sources import span_of
-from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, external_part, hung_in
+from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, external_part, for_slot
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.origin import Origin
-from onnx_align_pass.passes.bind import values_made, words_of
+from onnx_align_pass.passes.bind import description_of, values_made
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import FileIdentity
@@ -111,7 +111,7 @@ def _stored(
         dtype=tensor.dtype,
         shape=ir.Shape(shape),
         name=tensor.name or "",
-        **words_of(tensor),
+        **description_of(tensor),
     )
     stored.meta.update(getattr(tensor, "meta", {}))
     return stored
@@ -128,5 +128,5 @@ def _inline(origin: Origin) -> dict[str, ir.TensorProtocol]:
             found[slot.place] = tensor
         elif cut.payload is not None:
             stored = _stored(tensor, tuple(proto.dims), cut.payload, origin)
-            found[slot.place] = hung_in(stored, slot)
+            found[slot.place] = for_slot(stored, slot)
     return found

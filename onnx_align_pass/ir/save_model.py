@@ -27,11 +27,11 @@ from onnx_align_pass.standing import holds, is_published
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
 
-__all__ = ["Saved", "Ways", "save_model"]
+__all__ = ["Saved", "Saving", "save_model"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
+class Saving:
     """How a model is saved, beyond what a run from file to file knows."""
 
     decide: Decide
@@ -52,14 +52,14 @@ class Saved:
     """Tensors of the model that point at other files now."""
 
 
-def save_model(model: ir.Model, destination: Destination, options: Options, ways: Ways) -> Saved:
+def save_model(model: ir.Model, destination: Destination, options: Options, how: Saving) -> Saved:
     """Collect, plan, prove, stage and publish; then point the model at what was replaced.
 
     Args:
         model: The model.
         destination: Where to; its path is absolute.
         options: What was asked for.
-        ways: How.
+        how: How.
 
     Raises:
         ModelError: The model or the destination is refused; both are as they were.
@@ -67,7 +67,7 @@ def save_model(model: ir.Model, destination: Destination, options: Options, ways
     """
     path, layout = destination.model, options.layout
     with begin(destination, options, References()) as run:
-        collected = collect(model, ways.decide)
+        collected = collect(model, how.decide)
         with open_model_sources(collected) as files:
             prepared = prepare_model(
                 collected,
@@ -76,10 +76,10 @@ def save_model(model: ir.Model, destination: Destination, options: Options, ways
                 layout,
                 destination=path,
                 keep_homes=destination.in_place and layout.keeps_homes,
-                keeps=_Shared(path).location if ways.shares else _nowhere,
-                ahead=ways.ahead,
+                keeps=_Shared(path).location if how.shares else _nowhere,
+                ahead=how.ahead,
             )
-            return _save(_Held(model, collected, prepared, files), run, ways)
+            return _save(_Held(model, collected, prepared, files), run, how)
 
 
 class _Held(NamedTuple):
@@ -100,16 +100,16 @@ class _Held(NamedTuple):
         invalidate_plain(self.model, self.collected, stale)
 
 
-def _save(held: _Held, run: Run, ways: Ways) -> Saved:
+def _save(held: _Held, run: Run, how: Saving) -> Saved:
     path, progress = run.destination.model, run.options.progress
-    if ways.callback is not None:
+    if how.callback is not None:
         plan = held.prepared.plan
-        progress = CallbackProgress(progress, ways.callback, plan, held.collected)
+        progress = CallbackProgress(progress, how.callback, plan, held.collected)
     noted = PublishingNoted(progress)
     run = replace(run, options=replace(run.options, progress=noted))
     if holds(held.prepared, run.destination, held.files, run.ladder.buffer):
         alignment = run.leave(held.prepared, path.stat().st_size)
-        return Saved(alignment, held.follow(path, frozenset(), everything=ways.rebind))
+        return Saved(alignment, held.follow(path, frozenset(), everything=how.rebind))
     try:
         alignment = run.publish(held.prepared, held.files)
     except BaseException:
@@ -122,7 +122,7 @@ def _save(held: _Held, run: Run, ways: Ways) -> Saved:
         raise
     stale = held.files.changed()
     held.disown(stale)  # first of all, whatever happens from here on
-    return Saved(alignment, held.follow(path, stale, everything=ways.rebind))
+    return Saved(alignment, held.follow(path, stale, everything=how.rebind))
 
 
 def _nowhere(one: Collected) -> None:

@@ -27,7 +27,7 @@ from onnx_align_pass.tensors import Slot
 from onnx_align_pass.transfer.open_source import FileIdentity, SourceFiles
 from onnx_align_pass.transfer.positional import read_full
 
-__all__ = ["NumbersInFile", "ReadFromFile", "StoredTensor", "external_part", "hung_in"]
+__all__ = ["NumbersInFile", "ReadFromFile", "StoredTensor", "external_part", "for_slot"]
 
 _MAIN: Final = "graph.initializer["
 _CHUNK_BYTES: Final = 1 << 20
@@ -182,7 +182,7 @@ class ReadFromFile:
         return self.stored
 
 
-def hung_in(stored: StoredTensor, slot: Slot) -> ir.TensorProtocol:
+def for_slot(stored: StoredTensor, slot: Slot) -> ir.TensorProtocol:
     """Make a stored tensor fit to hang where it shall.
 
     Passes put the main graph's initializers aside when they call onnx's checker and shape

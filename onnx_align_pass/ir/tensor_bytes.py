@@ -83,7 +83,10 @@ class TensorBytes:
 def _bytes_of(tensor: ir.TensorProtocol) -> bytes | memoryview:
     """The bytes of a tensor; those of its array where that is laid out as they are."""
     if tensor.dtype.bitwidth >= 8:
-        array = tensor.numpy()
+        try:
+            array = tensor.numpy()
+        except Exception:  # noqa: BLE001 - torch refuses under fake mode, and gives bytes
+            return tensor.tobytes()
         plain = type(array) in _ARRAYS and array.flags.c_contiguous
         if plain and array.dtype == tensor.dtype.numpy() and array.dtype.byteorder in _LITTLE:
             return array.reshape(-1).view(np.uint8).data

@@ -11,7 +11,7 @@ import onnx_ir as ir
 from onnx_align_pass.passes.collect import Held, tensors_of
 from onnx_align_pass.tensors import TensorFacts
 
-__all__ = ["rebind", "stand_in", "stood_in", "values_made", "words_of"]
+__all__ = ["description_of", "rebind", "stand_in", "stood_in", "values_made"]
 
 
 def stand_in(
@@ -27,11 +27,11 @@ def stand_in(
         tensor.dtype,
         shape=ir.Shape(facts.shape),
         name=tensor.name or "",
-        **words_of(tensor),
+        **description_of(tensor),
     )
 
 
-def words_of(tensor: ir.TensorProtocol) -> dict[str, Any]:
+def description_of(tensor: ir.TensorProtocol) -> dict[str, Any]:
     """What is said of a tensor, as arguments; tensors of other makers may lack a part."""
     return {
         "doc_string": getattr(tensor, "doc_string", None),

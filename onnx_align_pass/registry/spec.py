@@ -1,4 +1,4 @@
-"""A pass as text, both ways: `deduplicate-initializers{size_limit=64KiB}`."""
+"""A pass as text, both ways: `deduplicate-initializers{size_limit=4096}`."""
 
 from __future__ import annotations
 
