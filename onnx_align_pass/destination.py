@@ -113,6 +113,17 @@ class Destination:
         except OSError as error:
             raise WriteError.of(error, error.filename or self.model) from None
 
+    def recheck(self, replacement: Replacement, references: References) -> None:
+        """Prove, when nobody else can publish any more, that no model has come to use the files.
+
+        Raises:
+            DataFileSharedError: One has, since the run began.
+        """
+        replaced = {**replacement.data_before, **replacement.superseded}
+        for name, state in replaced.items():
+            if state is not None:
+                self._check_sharing(self.folder / name, references)
+
     def _examine(self, prepared: Prepared, references: References) -> Replacement:
         claimed = self._claimed(prepared, references)
         names = [file.name for file in prepared.plan.files]

@@ -9,6 +9,7 @@ from pathlib import Path
 from onnx_align_pass.errors import BrokenModelError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
+from onnx_align_pass.transfer.journal import FileState
 
 __all__ = ["References", "Sharers"]
 
@@ -28,23 +29,23 @@ class Sharers:
 
 
 class References:
-    """Who points at what. Each model is read once."""
+    """Who points at what. A model is read again when its file is another one, or was changed."""
 
     def __init__(self) -> None:
-        self._of: dict[Path, frozenset[str] | ModelError] = {}
+        self._of: dict[Path, tuple[FileState | None, frozenset[str] | ModelError]] = {}
 
     def of(self, model: Path) -> frozenset[str] | ModelError:
         """Names of a model's data files, relative to its folder; or why they are not known."""
-        if model not in self._of:
-            try:
-                self._of[model] = data_file_names(read_skeleton(model))
-            except ModelError as error:
-                self._of[model] = error
-        return self._of[model]
-
-    def forget(self, model: Path) -> None:
-        """Drop what is known of a model that was written."""
-        self._of.pop(model, None)
+        state, known = _state(model), self._of.get(model)
+        if known is not None and known[0] == state:
+            return known[1]
+        names: frozenset[str] | ModelError
+        try:
+            names = data_file_names(read_skeleton(model))
+        except ModelError as error:
+            names = error
+        self._of[model] = state, names
+        return names
 
     def others(self, model: Path, data: Path) -> Sharers:
         """Find the models that point at the file `data`, by inode; all but `model` itself.
@@ -71,6 +72,13 @@ class References:
                     # Above the model's folder, other people's files are no reason to stop.
                     unreadable.append(other)
         return Sharers(tuple(users), tuple(unreadable), tuple(broken))
+
+
+def _state(model: Path) -> FileState | None:
+    try:
+        return FileState.of(Path(os.path.realpath(model)))
+    except OSError:
+        return None
 
 
 def _models_in(folder: Path) -> list[Path]:

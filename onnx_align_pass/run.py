@@ -80,13 +80,13 @@ class Run:
             prepared,
             self.destination,
             replacement,
+            references=self.references,
             files=files,
             ladder=self.ladder,
             progress=self.options.progress,
             durable=self.options.durable,
             verify=self.options.verify,
         )
-        self.references.forget(self.destination.model)
         return self._report(prepared, replacement, written)
 
     def leave(self, prepared: Prepared, model_bytes: int) -> ModelAlignment:

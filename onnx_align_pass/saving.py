@@ -159,6 +159,12 @@ def save_shared(
     )
     decision = partial(decide_again if storage else decide, storage=options.storage)
     destination = Destination.of_model(Path.cwd() / given_path(path), force=force)
+    if destination.model.suffix.lower() != ".onnx":
+        raise UsageError(
+            "the variant's name does not end in .onnx",
+            found=destination.model.name,
+            hint="By that name others see that it uses the shared files: choose one that does.",
+        )
     done = save_model(model, destination, options, Saving(decide=decision, shares=True))
     return AlignReport((done.alignment,))
 

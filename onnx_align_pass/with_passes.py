@@ -19,6 +19,7 @@ from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.registry.spec import describe_pass
 from onnx_align_pass.report import AlignReport
+from onnx_align_pass.transfer.recover import recover_folder
 
 __all__ = ["align_with_passes"]
 
@@ -76,6 +77,8 @@ def align_with_passes(
         durable=durable,
         place=place,
     )
+    if place.in_place:
+        recover_folder(place.folder, place.model.name)  # before its tensors are looked for
     model = load(file)
     try:
         AlignPipeline([*passes, TagExternalDataPass(writer.storage), writer])(model)

@@ -16,6 +16,7 @@ from onnx_align_pass.model.emit import Part, emit, size_of
 from onnx_align_pass.pieces import bind_plan, data_pieces, model_pieces
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.progress import PUBLISHING, Progress
+from onnx_align_pass.references import References
 from onnx_align_pass.transfer.commit import commit
 from onnx_align_pass.transfer.compare import compare_pieces
 from onnx_align_pass.transfer.engine import Piece, write_pieces
@@ -56,6 +57,7 @@ def write(
     destination: Destination,
     replacement: Replacement,
     *,
+    references: References,
     files: SourceFiles,
     ladder: Ladder,
     progress: Progress,
@@ -78,12 +80,23 @@ def write(
                 if verify:
                     progress.phase("verifying")
                     compare_pieces(job.path, job.pieces, files, ladder.buffer)
+
+        def recheck() -> None:
+            destination.recheck(replacement, references)
+            files.verify_unchanged()
+
         files.verify_unchanged()
         # NFS and FUSE keep a file that is open, under a hidden name, and with it its folder.
         files.close()
         progress.phase(PUBLISHING)
         with explained(destination.model, needed, reads=False):
-            commit(stage, _journal(stage, destination, replacement), durable=durable)
+            commit(
+                stage,
+                _journal(stage, destination, replacement),
+                durable=durable,
+                recheck=recheck,
+                also_lock=[(destination.folder / name).parent for name in prepared.kept],
+            )
     model = next(job for job in jobs if job.path == stage.path / MODEL)
     return Written(model.size, dict(ladder.moved))
 

@@ -26,6 +26,7 @@ from onnx_align_pass.run import Options, Run, begin
 from onnx_align_pass.standing import holds, is_published
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["Saved", "Saving", "save_model"]
 
@@ -150,6 +151,13 @@ class _Shared:
                 file=file,
                 needed=f"a data file in {self._folder}",
                 hint="Save the variant beside the model that it shares with, or use save.",
+            )
+        if any(map(is_staging_name, named.relative_to(self._folder).parts)):
+            raise DestinationError(
+                "a shared range lies in the staging folder of a run that was killed, or goes on",
+                tensor=one.facts.slot.name,
+                file=file,
+                hint="Run `onnx-align recover`, or wait, then load the model again.",
             )
         location = named.relative_to(self._folder).as_posix()
         if not is_location(location):

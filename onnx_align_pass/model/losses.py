@@ -26,6 +26,9 @@ _KEYS: Final = {
 """Repeated messages that are told by name, not by position."""
 _MEANS_EMPTY: Final = frozenset({"shape", "graph", "g", "t"})
 """Messages that say something even when they are empty: rank 0 is not an unknown rank."""
+_STANDARD: Final = frozenset({"", "ai.onnx", "ai.onnx.ml"})
+_COUNTED: Final = frozenset({"If", "Loop", "Scan", "SequenceMap", "Split"})
+"""Operators that may have any number of outputs."""
 _REDUNDANT: Final = frozenset({"type"})
 """Of an attribute; derived from the field that is set."""
 
@@ -61,7 +64,7 @@ def _lost(before: Any, after: Any, place: str) -> Iterator[tuple[str, str]]:
             if field.message_type is not None:
                 counted = _of_use(before, value) if field.name == "value_info" else value
                 yield from _lost_messages(field.name, counted, other, where)
-            elif list(value) != list(other) and not _is_trailing_blank(value, other):
+            elif list(value) != list(other) and not _is_blank_end(before, field.name, other):
                 yield field.name, place
         elif field.message_type is not None:
             if not after.HasField(field.name):
@@ -100,19 +103,32 @@ def _lost_messages(
 
 
 def _of_use(graph: Any, infos: Sequence[Any]) -> list[Any]:
-    """The `value_info` that says anything: about what a node makes, and no input or output.
+    """The `value_info` that says anything: of a value that is made here, and nothing twice.
 
-    Optimizers leave others behind; what is said of inputs and outputs stands with them.
+    Optimizers leave others behind; what inputs and outputs say of themselves need not be repeated.
     """
     made = {name for node in graph.node for name in node.output}
-    said = {getattr(one, "name", one) for one in (*graph.input, *graph.output)}
-    return [one for one in infos if one.name in made and one.name not in said]
+    ends = {getattr(one, "name", one): one for one in (*graph.input, *graph.output)}
+    return [one for one in infos if one.name in made | ends.keys() and not _is_said(one, ends)]
 
 
-def _is_trailing_blank(before: Sequence[Any], after: Sequence[Any]) -> bool:
-    """Whether only empty names at the end are gone: absent optional inputs and outputs."""
-    head = list(before[: len(after)])
-    return head == list(after) and not any(before[len(after) :])
+def _is_said(info: Any, ends: dict[str, Any]) -> bool:
+    """Whether an input or output says all of it itself; those of functions are bare names."""
+    end = ends.get(info.name)
+    return end is not None and not isinstance(end, str) and not any(_lost(info, end, ""))
+
+
+def _is_blank_end(node: Any, field: str, after: Sequence[str]) -> bool:
+    """Whether only empty names at the end are gone: absent optional inputs and outputs.
+
+    Where the number of outputs has a meaning of its own, they are not nothing.
+    """
+    if field not in ("input", "output") or node.DESCRIPTOR.name != "NodeProto":
+        return False
+    if field == "output" and (node.op_type in _COUNTED or node.domain not in _STANDARD):
+        return False
+    before = getattr(node, field)
+    return list(before[: len(after)]) == list(after) and not any(before[len(after) :])
 
 
 def _means_nothing(before: Any, field: FieldDescriptor) -> bool:

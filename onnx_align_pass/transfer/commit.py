@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from onnx_align_pass.errors import SourceChangedError, WriteError
@@ -22,16 +22,37 @@ _DOING = {
 }
 
 
-def commit(stage: Stage, journal: Journal, *, durable: bool) -> None:
+def _nothing() -> None:
+    """Nothing more is to be looked at."""
+
+
+def commit(
+    stage: Stage,
+    journal: Journal,
+    *,
+    durable: bool,
+    recheck: Callable[[], None] = _nothing,
+    also_lock: Iterable[Path] = (),
+) -> None:
     """Publish a stage whose files are complete and, if durable, synced.
+
+    Args:
+        stage: The staged files.
+        journal: What they replace.
+        durable: Whether to sync between the steps.
+        recheck: Called when no other run can publish any more; what it raises ends the run, with
+            nothing published.
+        also_lock: Folders below the stage's own in which nobody may publish meanwhile: the new
+            model points at files there.
 
     Raises:
         SourceChangedError: Model or data at the destination changed since the run began.
         WriteError: A step failed; the old pair is whole, or, as the error says, the new one.
     """
     model = stage.folder / journal.model
-    with folder_lock(stage.folder):
+    with _locked(stage.folder, also_lock):
         _still_the_same(stage.folder, journal)
+        recheck()
         _write_down(stage.path, journal, durable)
         if durable:
             for made in stage.made:
@@ -55,6 +76,17 @@ def commit(stage: Stage, journal: Journal, *, durable: bool) -> None:
                 raise WriteError.of(error, model, doing=_DOING[settled]) from None
             raise
         stage.release()
+
+
+@contextmanager
+def _locked(folder: Path, below: Iterable[Path]) -> Iterator[None]:
+    """Lock folders, the deepest first: who waits for one above holds none that another needs."""
+    own = os.path.realpath(folder)
+    others = {os.path.realpath(one) for one in below} - {own}
+    with ExitStack() as locks:
+        for one in (*sorted(others, key=lambda path: (-path.count(os.sep), path)), own):
+            locks.enter_context(folder_lock(Path(one)))
+        yield
 
 
 @contextmanager

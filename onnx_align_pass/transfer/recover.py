@@ -7,6 +7,7 @@ import mmap
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -151,12 +152,22 @@ def _pointing_into(path: Path, models: Iterable[Path]) -> bool:
 
 def _still_used(steps: Publication) -> set[str]:
     """Superseded data files that another model has come to use since."""
-    others = [path for path in steps.folder.glob("*.onnx") if path.name != steps.journal.model]
+    others = [path for path in _models_around(steps.folder) if path != steps.model]
     return {
         name
         for name in steps.journal.superseded
         if any(_mentions(other, os.fsencode(Path(name).name)) for other in others)
     }
+
+
+def _models_around(folder: Path) -> Iterator[Path]:
+    """Models that can name a file of a folder: a location leads down, so those above it too."""
+    here = Path(os.path.realpath(folder))
+    for place in (here, *here.parents):
+        with suppress(OSError):
+            for name in os.listdir(place):
+                if name.lower().endswith(".onnx"):
+                    yield (folder if place == here else place) / name
 
 
 def _mentions(model: Path, text: bytes) -> bool:
