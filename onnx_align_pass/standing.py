@@ -48,6 +48,7 @@ def holds(
                 compare_pieces(path, pieces, files, buffer)
     except (VerifyError, OSError):
         return False
+    files.verify_unchanged()  # those too that are pointed at and were not read
     return True
 
 

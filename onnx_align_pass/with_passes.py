@@ -84,6 +84,9 @@ def align_with_passes(
         AlignPipeline([*passes, TagExternalDataPass(writer.storage), writer])(model)
     except ir.passes.PassError as error:
         raise _failed(error, file, passes) from error
+    except SystemExit as error:
+        said = f"SystemExit: {error.code}"
+        raise PassFailedError("a pass ended the program", file=file, found=said) from error
     assert writer.report is not None, "it ran"
     (done,) = writer.report.models
     shown = Path(source) if destination is None else Path(destination)

@@ -73,7 +73,14 @@ def _without_bytes(raw: torch.Tensor) -> str | None:
     if storage.device.type == "meta":  # it claims another device: the mark of a fake tensor
         return f"a {type(raw).__name__}, exported under fake mode"
     # Freed by resize_(0), as FSDP does: its address is null, and reading there ends the process.
-    return "freed storage" if type(raw) in _plain() and raw.numel() and not len(storage) else None
+    # One of a subclass that has none may make its bytes; one that has some shows what is there.
+    if raw.numel() and (type(raw) in _plain() or len(storage)):
+        last = raw.storage_offset() + sum(
+            (size - 1) * stride for size, stride in zip(raw.shape, raw.stride(), strict=True)
+        )
+        if len(storage) < (last + 1) * raw.element_size():
+            return "freed or cut storage"
+    return None
 
 
 @contextmanager

@@ -14,11 +14,24 @@ from onnx_align_pass.printable import printable
 from onnx_align_pass.registry.options import Kind, Option
 from onnx_align_pass.registry.signature import options_of
 
-__all__ = ["GROUP", "PassEntry", "kebab"]
+__all__ = ["GROUP", "PassEntry", "is_strangers", "kebab"]
 
 GROUP: Final = "onnx_align_pass.passes"
 """The group of entry points in which distributions register passes."""
 _WORD_STARTS: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
+
+
+def is_strangers(error: BaseException, place: str) -> bool:
+    """Whether an error is the doing of a stranger's code: it may end the program, or raise its own.
+
+    Args:
+        error: What was raised.
+        place: Where the code lives: `package.module:attribute`.
+    """
+    if isinstance(error, Exception | SystemExit | GeneratorExit):
+        return True
+    home = re.split("[.:]", place.strip(), maxsplit=1)[0]
+    return type(error).__module__.partition(".")[0] == home
 
 
 def kebab(class_name: str) -> str:
@@ -49,7 +62,9 @@ class PassEntry:
             raise self._broken(self.problem)
         try:
             found: object = EntryPoint(self.name, self.place, GROUP).load()
-        except (Exception, SystemExit) as error:  # a stranger's module may do anything
+        except BaseException as error:
+            if not is_strangers(error, self.place):
+                raise
             raise self._broken(f"{type(error).__name__}: {error}") from error
         if not callable(found) or (isinstance(found, type) and not _is_pass_class(found)):
             raise self._broken(f"{self.place} is not a pass")

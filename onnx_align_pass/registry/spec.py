@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from onnx_align_pass.errors import AlignError, BrokenPassError, PassOptionError
-from onnx_align_pass.registry.entry import PassEntry
+from onnx_align_pass.registry.entry import PassEntry, is_strangers
 from onnx_align_pass.registry.grammar import code_text, read_spec, spec_text
 from onnx_align_pass.registry.lookup import entry_of, find_pass
 from onnx_align_pass.registry.options import Kind, Option
@@ -73,8 +73,11 @@ def _make(
         made = entry.load()(**_arguments(options, values))
     except AlignError:
         raise
-    except Exception as error:
-        raise PassOptionError(f"{entry.name} refuses its options: {error}") from error
+    except BaseException as error:
+        if not is_strangers(error, entry.place):
+            raise
+        said = f"{type(error).__name__}: {error}"
+        raise PassOptionError(f"{entry.name} refuses its options: {said}") from error
     if not isinstance(made, ir.passes.PassBase):
         raise BrokenPassError(entry.name, entry.origin, f"it makes a {type(made).__name__}")
     return made

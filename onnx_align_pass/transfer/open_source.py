@@ -102,7 +102,7 @@ class SourceFiles:
 
     def identity(self, path: Path, *, tensor: str | None = None) -> FileIdentity:
         """Identity of a file when it was first seen. Raises what `fd` raises."""
-        if path not in self._seen:
+        if path not in self._seen or path in self._expected:
             self.fd(path, tensor=tensor)
         return self._seen[path]
 

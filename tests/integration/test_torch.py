@@ -194,8 +194,8 @@ def empty_program(kind: str) -> Any:
     weights = {name: one.clone() for name, one in example.model.state_dict().items()}
     program.apply_weights(weights)
     for name, value in program.model.graph.initializers.items():
-        if kind == "freed":
-            weights[name].untyped_storage().resize_(0)
+        if kind in ("freed", "cut"):
+            weights[name].untyped_storage().resize_(0 if kind == "freed" else 100)
         elif kind == "sparse":
             program.apply_weights({name: weights[name].to_sparse()})
         else:
@@ -208,7 +208,8 @@ def empty_program(kind: str) -> Any:
     [
         ("fake", "FakeTensor"),
         ("meta", "meta device"),
-        ("freed", "freed storage"),
+        ("freed", "freed or cut storage"),
+        ("cut", "freed or cut storage"),
         ("sparse", "layout torch.sparse_coo"),
         ("unset", "no value"),
     ],

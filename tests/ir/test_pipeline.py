@@ -276,6 +276,17 @@ def test_a_pass_that_fails_is_named_and_nothing_is_written(tmp_path: Path) -> No
     assert snapshot(tmp_path) == before
 
 
+def test_a_pass_that_ends_the_program_has_failed(tmp_path: Path) -> None:
+    class Leaving(ir.passes.InPlacePass):
+        def call(self, model: ir.Model) -> ir.passes.PassResult:
+            raise SystemExit(0)
+
+    source = on_disk(tmp_path)
+    with pytest.raises(PassFailedError, match="a pass ended the program"):
+        align_with_passes(source, tmp_path / "n.onnx", before=[Leaving()])
+    assert not (tmp_path / "n.onnx").exists()
+
+
 def test_what_the_ir_would_lose_is_refused_on_the_way(tmp_path: Path) -> None:
     source = on_disk(tmp_path)
     with source.open("ab") as file:

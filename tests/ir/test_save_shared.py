@@ -13,6 +13,7 @@ import pytest
 from onnx_align_pass import (
     DestinationError,
     DestinationExistsError,
+    SourceChangedError,
     StoragePolicy,
     load,
     save,
@@ -134,6 +135,19 @@ def test_data_behind_a_linked_folder_is_kept(tmp_path: Path) -> None:
     model.graph.doc_string = "changed"
     save_shared(model, tmp_path / "m.onnx")
     assert stored_bytes(tmp_path / "m.onnx") == expected
+
+
+def test_a_range_that_is_not_what_was_loaded_is_not_shared(tmp_path: Path) -> None:
+    base = on_disk(tmp_path)
+    save_shared(load(base), tmp_path / "v.onnx")
+    model = load(tmp_path / "v.onnx")
+    with (tmp_path / "m.onnx.data").open("r+b") as file:
+        file.write(b"other")
+    before = snapshot(tmp_path)
+    for name in ("v.onnx", "w.onnx"):  # the one is there, to the byte what would be written
+        with pytest.raises(SourceChangedError, match="since it was loaded"):
+            save_shared(model, tmp_path / name)
+    assert snapshot(tmp_path) == before
 
 
 def test_the_policy_says_which_new_tensors_are_external(tmp_path: Path) -> None:

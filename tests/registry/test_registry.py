@@ -206,6 +206,7 @@ BROKEN = {
     "lost": ("frob_passes:LostPass", "has no attribute 'LostPass'"),
     "crash": ("frob_crash:Pass", "ZeroDivisionError"),
     "exit": ("frob_exit:Pass", "SystemExit"),
+    "own": ("frob_own:Pass", "Mine: a base exception"),
     "number": ("frob_passes:number", "frob_passes:number is not a pass"),
     "path": ("pathlib:Path", "pathlib:Path is not a pass"),
     "needs-code": ("frob_passes:NeedsCodePass", "needs accept, which no text can say"),
@@ -214,11 +215,22 @@ BROKEN = {
 }
 
 
+OWN = """
+class Mine(BaseException): ...
+raise Mine("a base exception")
+"""
+
+
 def install_broken(install: Install) -> None:
     install(
         "frob-tools",
         {"frobnicate": "frob_passes:FrobnicatePass", **{k: v[0] for k, v in BROKEN.items()}},
-        {"frob_passes": PASSES, "frob_crash": "1 / 0", "frob_exit": "raise SystemExit('\\x1b[2J')"},
+        {
+            "frob_passes": PASSES,
+            "frob_crash": "1 / 0",
+            "frob_exit": "raise SystemExit('\\x1b[2J')",
+            "frob_own": OWN,
+        },
     )
 
 
@@ -284,3 +296,16 @@ def test_asking_for_one_pass_imports_no_other(install: Install) -> None:
     said, loaded = done.stdout.splitlines()
     assert said == "checker tag-external-data"
     assert not {"onnxscript", "frob_crash", "onnx_align_pass.pipeline"} & set(json.loads(loaded))
+
+
+def test_a_distribution_whose_entry_points_cannot_be_read_hides_no_other(install: Install) -> None:
+    folder = install("bad-tools", {})
+    (info,) = folder.glob("*.dist-info")
+    (info / "entry_points.txt").write_text("[onnx_align_pass.passes]\nno equals sign\n")
+    install("frob-tools", {"frobnicate": "frob_passes:FrobnicatePass"}, {"frob_passes": PASSES})
+    found = listed()
+    assert found["bad-tools"].problem == "its entry_points.txt cannot be read"
+    assert found["frobnicate"].problem is None
+    assert parse_pass("frobnicate")
+    with pytest.raises(UnknownPassError):
+        parse_pass("nosuch")
