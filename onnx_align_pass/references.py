@@ -9,7 +9,7 @@ from pathlib import Path
 from onnx_align_pass.errors import BrokenModelError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.transfer.journal import FileState
+from onnx_align_pass.transfer.open_source import FileIdentity
 
 __all__ = ["References", "Sharers"]
 
@@ -32,7 +32,7 @@ class References:
     """Who points at what. A model is read again when its file is another one, or was changed."""
 
     def __init__(self) -> None:
-        self._of: dict[Path, tuple[FileState | None, frozenset[str] | ModelError]] = {}
+        self._of: dict[Path, tuple[FileIdentity | None, frozenset[str] | ModelError]] = {}
 
     def of(self, model: Path) -> frozenset[str] | ModelError:
         """Names of a model's data files, relative to its folder; or why they are not known."""
@@ -74,10 +74,10 @@ class References:
         return Sharers(tuple(users), tuple(unreadable), tuple(broken))
 
 
-def _state(model: Path) -> FileState | None:
+def _state(model: Path) -> FileIdentity | None:
     try:
-        return FileState.of(Path(os.path.realpath(model)))
-    except OSError:
+        return FileIdentity.of(os.stat(model))
+    except (OSError, ValueError):
         return None
 
 
