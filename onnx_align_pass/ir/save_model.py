@@ -11,7 +11,7 @@ from typing import NamedTuple
 import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.errors import DestinationError
+from onnx_align_pass.errors import DestinationError, WriteError
 from onnx_align_pass.ir.callback import Callback, CallbackProgress, PublishingNoted
 from onnx_align_pass.ir.collected import Collected, Decide, collect
 from onnx_align_pass.ir.prepare import prepare_model
@@ -113,12 +113,13 @@ def _save(held: _Held, run: Run, how: Saving) -> Saved:
         return Saved(alignment, held.follow(path, frozenset(), everything=how.rebind))
     try:
         alignment = run.publish(held.prepared, held.files)
-    except BaseException:
+    except BaseException as error:
         if noted.publishing:
             stale = held.files.changed()
             held.disown(stale)
-            # The last sync may fail when all is in place.
-            if stale and is_published(held.prepared, path):
+            # The last sync may fail when all is in place. Only then: what another run has put there
+            # meanwhile may look the same, and have other weights.
+            if isinstance(error, WriteError) and stale and is_published(held.prepared, path):
                 held.follow(path, stale, everything=False)
         raise
     stale = held.files.changed()

@@ -26,7 +26,7 @@ from onnx_align_pass import (
 )
 from onnx_align_pass.with_passes import align_with_passes
 
-from .models import contents, stored_bytes, with_weights
+from .models import SHAPES, contents, stored_bytes, weight, with_weights
 
 LAYOUT = LayoutPolicy(alignment=8192)
 
@@ -101,6 +101,27 @@ def test_a_variant_whose_data_was_replaced_before_it_is_published_is_not(
         save_shared(model, tmp_path / place, progress=progress)
     assert not (tmp_path / place).exists()
     assert stored_bytes(path) == expected
+
+
+@pytest.mark.parametrize("read", [load, ir.load], ids=["load", "ir.load"])
+def test_what_another_run_published_meanwhile_is_not_taken_for_our_own(
+    read: Callable[[Path], ir.Model], tmp_path: Path
+) -> None:
+    """The other model file is to the byte what we would write; its weights are other ones."""
+    path = tmp_path / "m.onnx"
+    ir.save(with_weights(), path, external_data="m.onnx.data")
+    model = read(path)
+    others = {
+        name: ir.tensor(weight(f"other {name}", shape), name=name) for name, shape in SHAPES.items()
+    }
+    progress = At("publishing", lambda: save(with_weights(others), path))
+    write = WriteAlignedPass(path, progress=progress)
+    with pytest.raises(SourceChangedError):
+        write(model)
+    for value in model.graph.initializers.values():
+        assert value.const_value is not None
+        with pytest.raises((SourceChangedError, ValueError)):
+            value.const_value.numpy()
 
 
 @pytest.mark.parametrize("name", ["v.ort", "v", "v.model"])
