@@ -125,8 +125,9 @@ def export_aligned(
     saving = {key: options.pop(key) for key in SaveOptions.__optional_keys__ if key in options}
     _switch_external_data(saving)
     check_save(path, **saving)
+    torch_onnx = exporter("torch.onnx", "torch")
     require_parameters(model, args)
-    program = exporter("torch.onnx", "torch").export(model, args, f=None, dynamo=True, **options)
+    program = torch_onnx.export(model, args, f=None, dynamo=True, **options)
     return save_program(
         program,
         path,

@@ -165,8 +165,9 @@ def test_without_torch_the_error_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(sys.modules, "torch.onnx", None)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
     with pytest.raises(MissingExporterError) as error:
-        export_aligned(None, (), tmp_path / "m.onnx")
+        export_aligned(None, (1,), tmp_path / "m.onnx")
     assert "pip install 'onnx-align-pass[torch]'" in str(error.value)
 
 
