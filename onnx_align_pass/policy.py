@@ -12,6 +12,7 @@ from onnx_align_pass.tensors import SlotKind, TensorFacts
 
 __all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
 
+_PLACEHOLDER = re.compile(r"\{(?:model|stem|shard|shards|_n)\}")
 Predicate: TypeAlias = Callable[[TensorFacts], bool]
 
 SHAPE_INPUT_MAX_BYTES = 1024
@@ -156,11 +157,22 @@ class LayoutPolicy:
     """What is rounded up to the alignment: nothing, each file's end, or each tensor's end."""
     max_shard_size_bytes: int | None = None
     """A new data file is begun rather than grow one past this; None: no limit."""
+    max_file_bytes: int | None = None
+    """What the consumer can read: a larger data file is refused, also for one large tensor."""
+    max_files: int | None = None
+    """How many data files the consumer reads; more are refused."""
     data_name: str | None = None
     """Name of the data file, relative to the model's folder; None: the model's name + `.data`.
 
-    `{model}` is the model file's name, `{stem}` that name without `.onnx`.
+    `{model}` is the model file's name, `{stem}` that name without `.onnx`. `{shard}` and `{shards}`
+    are a shard's number and how many there are, in five digits; `{_n}` is nothing for the first
+    shard, then `_1`, `_2` ... Where there are several shards, a name without any of these gets
+    `-{shard}-of-{shards}` before its suffixes.
+
+    A name that ends in `.safetensors` makes a valid safetensors file that the model points into.
     """
+    dedupe: bool = False
+    """Whether tensors of equal dtype, size and bytes are stored once."""
 
     def __post_init__(self) -> None:
         _power_of_two("alignment", self.alignment)
@@ -168,6 +180,10 @@ class LayoutPolicy:
         _at_least("align_threshold", self.align_threshold, 0)
         if self.max_shard_size_bytes is not None:
             _at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
+        if self.max_file_bytes is not None:
+            _at_least("max_file_bytes", self.max_file_bytes, 1)
+        if self.max_files is not None:
+            _at_least("max_files", self.max_files, 1)
         if self.pad not in ("none", "file", "tensor"):
             raise PolicyError("pad", self.pad, "one of none, file, tensor")
         if self.data_name is not None:
@@ -234,12 +250,12 @@ def _plain_name(name: object) -> None:
         or "\\" in name
         or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
         or (len(name) > 1 and name[1] == ":")
-        or set("{}") & set(name.replace("{model}", "").replace("{stem}", ""))
+        or set("{}") & set(_PLACEHOLDER.sub("", name))
     )
     if bad:
         raise PolicyError(
             "data file name",
             name,
             "a relative path inside the model's folder, with / and without ..; "
-            "{model} and {stem} are the only placeholders",
+            "{model}, {stem}, {shard}, {shards} and {_n} are the only placeholders",
         )

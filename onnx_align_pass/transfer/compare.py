@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 
 from onnx_align_pass.errors import VerifyError
-from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.transfer.gather import load
-from onnx_align_pass.transfer.ladder import SourceEndedError
 from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.parts import parts_of
 from onnx_align_pass.transfer.positional import read_full
-from onnx_align_pass.transfer.reading import reading
 from onnx_align_pass.transfer.steps import Piece
 
 __all__ = ["compare_pieces"]
@@ -42,7 +39,7 @@ def compare_pieces(
         end = 0
         for piece in sorted(pieces, key=attrgetter("offset")):
             written.expect_zeros(end, piece.offset)
-            for at, wanted in _source_parts(piece, sources, buffer[:half]):
+            for at, wanted in parts_of(piece.source, piece.name, sources, buffer[:half]):
                 written.expect(piece.offset + at, wanted, piece.name)
             end = max(end, piece.offset + piece.source.length)
         written.expect_zeros(end, os.fstat(fd).st_size)
@@ -88,20 +85,3 @@ class _Written:
             found=f"a difference within the {len(wanted):,} bytes from {offset:,}",
             hint="Nothing was published. Check the disk and the memory of this machine.",
         )
-
-
-def _source_parts(
-    piece: Piece, sources: SourceFiles, view: memoryview
-) -> Iterator[tuple[int, memoryview]]:
-    """The bytes that a piece was made from, part by part: (offset in the piece, bytes)."""
-    source = piece.source
-    if not isinstance(source, FileSpan):
-        data = load(source, piece.name)
-        yield from ((at, data[at : at + len(view)]) for at in range(0, len(data), len(view)))
-        return
-    for at in range(0, source.length, len(view)):
-        part = view[: source.length - at]
-        with reading(sources, source.path, [piece]) as fd:
-            if read_full(fd, part, source.offset + at) < len(part):
-                raise SourceEndedError("a span is cut short")
-        yield at, part

@@ -15,11 +15,13 @@ HEAVY = {"onnx", "numpy", "onnx_ir", "onnxscript", "torch", "onnxruntime", "goog
 GROUND_FLOOR = {
     f"onnx_align_pass.{name}"
     for name in (
-        *("cures", "errors", "policy", "presets", "printable", "progress"),
+        *("cures", "errors", "findings", "policy", "presets", "printable", "progress"),
         *("report", "spans", "tensors", "units"),
     )
 }
-ONNX_OUTSIDE_MODEL = ("prepare", "ir.prepare", "loading", "references", "bench", "hooks")
+ONNX_OUTSIDE_MODEL = (
+    *("prepare", "ir.prepare", "loading", "references", "inspection", "bench", "hooks"),
+)
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 ABOVE_PASSES = tuple(
     f"onnx_align_pass.{name}"

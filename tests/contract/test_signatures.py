@@ -114,7 +114,10 @@ def test_layout_policy_has_its_fields_and_defaults() -> None:
         "element_floor": False,
         "pad": "none",
         "max_shard_size_bytes": None,
+        "max_file_bytes": None,
+        "max_files": None,
         "data_name": None,
+        "dedupe": False,
     }
 
 

@@ -1,0 +1,87 @@
+"""Every tensor of a model with where its bytes lie, whatever is wrong with any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import onnx
+
+from onnx_align_pass.errors import ModelError
+from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
+from onnx_align_pass.model.sources import facts_of, locate
+from onnx_align_pass.model.walk import walk
+from onnx_align_pass.prepare import open_sources
+from onnx_align_pass.spans import FileSpan, Source
+from onnx_align_pass.tensors import Slot, TensorFacts
+from onnx_align_pass.transfer.open_source import SourceFiles
+
+__all__ = ["Entry", "Inventory", "inventory_of"]
+
+
+class Entry(NamedTuple):
+    """One tensor. What cannot be known of it is None, and `fault` says why."""
+
+    slot: Slot
+    tensor: onnx.TensorProto
+    facts: TensorFacts | None
+    """None where dtype and shape make no size."""
+    source: Source | None
+    """Its bytes; None where it has none, or they cannot be found. It may end past its file."""
+    field: str
+    """What holds its bytes when it is inline: `inline` for raw_data, else the field's name."""
+    home: str | None
+    """Its data file, relative to the model's folder; None when inline."""
+    notes: tuple[str, ...]
+    """What its external data entries had to say."""
+    fault: ModelError | None
+    """The first thing that is wrong with it by itself; what it does to others is not looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """A model that was read, with its files open. Its tensors are in declaration order."""
+
+    skeleton: Skeleton
+    entries: tuple[Entry, ...]
+    files: SourceFiles
+
+    @property
+    def homes(self) -> dict[str, Path]:
+        """Paths of the data files that tensors lie in, by name, in the order of their first use."""
+        homes = dict.fromkeys(one.home for one in self.entries if one.home is not None)
+        return {name: self.skeleton.data_path(name) for name in homes}
+
+
+@contextmanager
+def inventory_of(model: Path) -> Iterator[Inventory]:
+    """Read a model and find its tensors; its files stay open until the end of the context.
+
+    Raises:
+        ModelNotFoundError: There is no such model, or it is not a file.
+        BrokenModelError: It is no model at all. All else that is wrong is a fault of an entry.
+    """
+    with open_sources(model) as files:
+        skeleton = read_skeleton(model)
+        entries = tuple(_entry(slot, one, skeleton, files) for slot, one in walk(skeleton.proto))
+        yield Inventory(skeleton, entries, files)
+
+
+def _entry(slot: Slot, tensor: onnx.TensorProto, skeleton: Skeleton, files: SourceFiles) -> Entry:
+    facts: TensorFacts | None = None
+    source: Source | None = None
+    field, home = "inline", None
+    notes: tuple[str, ...] = ()
+    fault: ModelError | None = None
+    try:
+        facts = facts_of(slot, tensor, skeleton.path)
+        if facts.is_external or (facts.nbytes and facts.element_bits):
+            source, field, home, notes = locate(facts, tensor, skeleton)
+            if isinstance(source, FileSpan) and home is not None:
+                files.check(source, slot.name)
+    except ModelError as error:
+        fault = error
+    return Entry(slot, tensor, facts, source, field, home, notes, fault)
