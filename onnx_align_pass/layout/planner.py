@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from onnx_align_pass.layout.names import check_names, default_data_name, filled, shard_name
 from onnx_align_pass.layout.plan import LayoutPlan, Placement, PlannedFile
@@ -13,7 +14,7 @@ from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["make_plan", "round_up"]
 
-Tie = tuple[str, int, int]
+Tie: TypeAlias = Hashable
 
 
 def round_up(value: int, alignment: int) -> int:
@@ -183,7 +184,9 @@ def _parted(count: int) -> list[str]:
 
 
 def _tie(request: TensorRequest) -> Tie | None:
-    """What two tensors must share to be tied: bytes of one data file, or the very same source."""
+    """What tied tensors share: what was found equal, a range of a data file, or the very source."""
+    if request.tie is not None:
+        return request.tie
     source = request.source
     if source is None:
         return None
