@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.bind import bind
@@ -18,7 +19,7 @@ def bind_plan(prepared: Prepared) -> None:
     """Write the planned ranges into the model; doing it twice changes nothing."""
     bind(
         prepared.skeleton,
-        zip(prepared.plan.placements, prepared.placed, strict=True),
+        chain(zip(prepared.plan.placements, prepared.placed, strict=True), prepared.pointing),
         prepared.returned,
     )
 

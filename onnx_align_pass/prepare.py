@@ -11,7 +11,7 @@ from pathlib import Path
 import onnx
 
 from onnx_align_pass.errors import ExternalDataError
-from onnx_align_pass.layout.plan import LayoutPlan
+from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import DROPPED, facts_of, locate
 from onnx_align_pass.model.walk import walk
@@ -60,6 +60,8 @@ class Prepared:
     """Data files that the result points at besides those of the plan, relative to its folder."""
     kept_tensors: int = 0
     """How many tensors lie there."""
+    pointing: tuple[tuple[Placement, onnx.TensorProto], ...] = ()
+    """Those of them that do not lie there yet as the model has it, with where they will."""
 
     @property
     def homes(self) -> frozenset[str]:
