@@ -31,8 +31,8 @@ from .small_models import external_model
 from .snapshot import snapshot
 
 NAME = "weights.data"
-SHAPES = {"a": (33, 70), "b": (64, 64)}
-OTHER = {"a": (33, 70), "b": (65, 64)}
+SHAPES: dict[str, tuple[int, ...]] = {"a": (33, 70), "b": (64, 64)}
+OTHER: dict[str, tuple[int, ...]] = {"a": (33, 70), "b": (65, 64)}
 
 
 @pytest.fixture

@@ -11,58 +11,17 @@ from pathlib import Path
 import pytest
 
 from onnx_align_pass import recover_folder
-from tests.align.snapshot import snapshot
-from tests.commit.judge import Content, content, difference, loads_everywhere
+from tests.commit.judge import loads_everywhere
 from tests.commit.kills import Wrongs, changes_of, kill, killed
 from tests.commit.perform import perform
-from tests.commit.shared_scenes import MODELS, SHARED_SCENES, SharedScene
+from tests.commit.shared_judge import Group
+from tests.commit.shared_scenes import MODELS, SHARED_SCENES
 from tests.commit.traced import Tracer
 
 pytestmark = pytest.mark.needs_strace
 
 NAMES = ("rename", "link", "unlink", "rmdir", "unlinkat", "mkdir")
 LEAST = 25
-BYSTANDERS = ("README.md", "other.onnx", "other.data")
-
-
-class Group:
-    """A scene with what its models are before the run and after it."""
-
-    def __init__(self, scene: SharedScene, root: Path) -> None:
-        self.scene = scene
-        scene.build(root)
-        self.before = contents(root)
-        self.bystanders = bystanders(root)
-        assert "done" in perform(scene.task(root))
-        self.after = contents(root)
-        self.snapshot = snapshot(root)
-        assert self.after == contents(root, "source")
-        assert bystanders(root) == self.bystanders
-        assert not [one for one in self.before if self.before[one] == self.after[one]]
-        shutil.rmtree(root)
-
-    def whole(self, root: Path) -> None:
-        """Hold each model to be the old one or the new one, and everything else untouched."""
-        found = contents(root)
-        for name in MODELS:
-            allowed = [self.before.get(name), self.after[name]]
-            assert found.get(name) in allowed, name
-        assert bystanders(root) == self.bystanders
-
-    def complete(self, root: Path) -> None:
-        """Hold the folder to be as after a run that nothing disturbed."""
-        found = snapshot(root)
-        assert found == self.snapshot, difference(found, self.snapshot)
-
-
-def contents(root: Path, place: str = "folder") -> dict[str, Content]:
-    """What the models hold that are there."""
-    models = [root / place / name for name in MODELS]
-    return {model.name: content(model) for model in models if model.exists()}
-
-
-def bystanders(root: Path) -> dict[str, bytes]:
-    return {name: (root / "folder" / name).read_bytes() for name in BYSTANDERS}
 
 
 @pytest.mark.parametrize("name", SHARED_SCENES)
