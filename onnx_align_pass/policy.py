@@ -172,7 +172,11 @@ class LayoutPolicy:
     A name that ends in `.safetensors` makes a valid safetensors file that the model points into.
     """
     dedupe: bool = False
-    """Whether tensors of equal dtype, size and bytes are stored once."""
+    """Whether tensors of equal dtype, size and bytes are stored once, within a data file.
+
+    What looks alike is read when the plan is made. A range that tensors share already stays one,
+    with or without this.
+    """
 
     def __post_init__(self) -> None:
         _power_of_two("alignment", self.alignment)

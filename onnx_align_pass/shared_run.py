@@ -118,13 +118,24 @@ def _expect(group: Group, data: Mapping[str, FileState | None]) -> None:
     """Let no model be published that points at data files which are not these any more."""
     for name, state in data.items():
         path = group.folder / name
-        if state is None or FileState.of(path) != state:
+        identity = _identity(path, state)
+        if identity is None:
             raise SourceChangedError(
                 "the shared data file was replaced by somebody else during the run",
                 file=path,
                 hint="Each model that is there is whole. Run again when nothing else writes there.",
             )
-        group.files.expect(path, FileIdentity.of(path.stat()))
+        group.files.expect(path, identity)
+
+
+def _identity(path: Path, state: FileState | None) -> FileIdentity | None:
+    """What a file is, if it is the one of this state."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return None
+    same = state == FileState(found.st_ino, found.st_size, found.st_mtime_ns)
+    return FileIdentity.of(found) if same else None
 
 
 def _pointing(group: Group, references: References) -> list[Member]:
@@ -183,7 +194,7 @@ def _free_name(folder: Path, name: str) -> str:
 
 
 def _first_stat(paths: Sequence[Path]) -> os.stat_result | None:
-    return next((path.stat() for path in paths if path.is_file()), None)
+    return next((path.stat() for path in paths if os.path.isfile(path)), None)
 
 
 def _resolved(path: Path) -> Path:

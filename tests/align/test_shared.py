@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 from onnx import GraphProto, TensorProto, numpy_helper
 
-from onnx_align_pass import AlignReport, LayoutPolicy, StoragePolicy, align_file
+from onnx_align_pass import (
+    AlignReport,
+    LayoutPolicy,
+    StorageDecision,
+    StoragePolicy,
+    TensorFacts,
+    align_file,
+)
 from onnx_align_pass.shared import align_shared
 from tests.corpus import oracle
 from tests.corpus.build import DATA, external, numbers, showing, tensor, write
@@ -187,6 +194,57 @@ def test_data_files_of_one_name_in_two_folders_are_told_apart(tmp_path: Path) ->
     same(sources, tmp_path / "out")
 
 
+def test_snapshots_of_the_hub_with_relative_paths_and_a_linked_folder(
+    models: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs, snap = tmp_path / "hub" / "blobs", tmp_path / "hub" / "snapshots" / "rev"
+    blobs.mkdir(parents=True)
+    snap.mkdir(parents=True)
+    for path in (models[0], models[0].parent / DATA, models[1]):
+        (blobs / f"h-{path.name}").write_bytes(path.read_bytes())
+        (snap / path.name).symlink_to(f"../../blobs/h-{path.name}")
+    (tmp_path / "real").mkdir()
+    (tmp_path / "out").symlink_to(tmp_path / "real")
+    monkeypatch.chdir(tmp_path)
+    relative = [Path("hub/snapshots/rev") / model.name for model in models[:2]]
+    share(relative, Path("out"))
+    same(models[:2], tmp_path / "out")
+    assert states(share(relative, Path("out"))) == [True] * 2
+    share(
+        [*relative[:1], models[1]], Path("out"), overwrite=True, layout=LayoutPolicy(alignment=64)
+    )
+    same(models[:2], tmp_path / "real")
+
+
+def test_a_group_of_one_is_a_model_with_its_duplicates_once(
+    models: list[Path], tmp_path: Path
+) -> None:
+    report = share(models[1:2], tmp_path / "out")
+    same(models[1:2], tmp_path / "out")
+    assert report.tensor_bytes == 4 * (96 * 32 + 2500)
+
+
+def test_groups_that_are_asked_for_are_files_of_their_own(
+    models: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def decide(_: StoragePolicy, facts: TensorFacts) -> StorageDecision:
+        small = facts.nbytes < 1024
+        group = "{stem}.bin" if facts.slot.name in ("enc.w", "dec.w") else None
+        return StorageDecision(not small, "asked", group=group)
+
+    monkeypatch.setattr(StoragePolicy, "decide", decide)
+    share(models, tmp_path / "out")
+    same(models, tmp_path / "out")
+    assert ranges(tmp_path / "out" / "encoder.onnx")["enc.w"][0] == "encoder.bin"
+    assert ranges(tmp_path / "out" / "decoder.onnx")["dec.w"][0] == "decoder.bin"
+    assert ranges(tmp_path / "out" / "joiner.onnx")["again"][0] == NAME
+    assert states(share(models, tmp_path / "out")) == [True] * 3
+    for lost in models:
+        (tmp_path / "out" / lost.name).unlink()
+        share(models, tmp_path / "out")
+        same(models, tmp_path / "out")
+
+
 def test_the_name_may_lead_into_a_folder(models: list[Path], tmp_path: Path) -> None:
     align_shared(models, tmp_path / "out", shared_data="deep/er/w.bin")
     same(models, tmp_path / "out")
@@ -243,6 +301,16 @@ def test_a_group_is_replaced_by_its_next_version(models: list[Path], tmp_path: P
     assert not [name for one in report.models for name in one.removed]
     assert any("written twice" in note for note in report.models[0].notes)
     assert states(share(models, out)) == [True] * 3
+
+
+def test_a_group_is_replaced_in_which_one_has_nothing_to_share(
+    models: list[Path], tmp_path: Path
+) -> None:
+    small = write(tmp_path / "source", showing([tensor("small", [3])]), "small.onnx")
+    share([*models, small], tmp_path / "out")
+    write(tmp_path / "source", showing([tensor("smaller", [2])]), "small.onnx")
+    share(changed([*models, small]), tmp_path / "out", overwrite=True)
+    same([*models, small], tmp_path / "out")
 
 
 def test_old_data_of_other_names_goes_with_the_last_that_uses_it(

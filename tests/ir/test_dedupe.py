@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -106,6 +108,29 @@ def test_a_lazy_tensor_that_shares_anothers_bytes_is_not_made_to_be_written(
     save(model, tmp_path / "m.onnx", layout=DEDUPE, max_workers=workers, max_in_flight_bytes=20_000)
     assert made == {"a": 2, "b": 1}
     assert ranges(tmp_path / "m.onnx")["a"] == ranges(tmp_path / "m.onnx")["b"]
+
+
+def test_to_look_at_tensors_takes_nothing_from_what_is_made_ahead(tmp_path: Path) -> None:
+    made: Counter[str] = Counter()
+    second = threading.Event()
+
+    def made_by(name: str) -> ir.TensorProtocol:
+        made[name] += 1
+        # The first is made by who writes; the second meanwhile, ahead.
+        if made[name] == 2 and name == "a":
+            assert second.wait(30)
+        elif made[name] == 2:
+            second.set()
+        return ir.tensor(weight(name), name=name)
+
+    lazies = {
+        name: ir.LazyTensor(
+            partial(made_by, name), dtype=ir.DataType.FLOAT, shape=ir.Shape((64, 64)), name=name
+        )
+        for name in "ab"
+    }
+    save(with_weights({**lazies}), tmp_path / "m.onnx", layout=DEDUPE, max_workers=2)
+    assert made == {"a": 2, "b": 2}
 
 
 def test_a_callback_is_told_of_every_tensor(model: ir.Model, tmp_path: Path) -> None:
