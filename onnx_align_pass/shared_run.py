@@ -17,6 +17,7 @@ from pathlib import Path
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import SourceChangedError
+from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
@@ -40,7 +41,9 @@ def publish_group(group: Group, options: Options) -> Done:
         ModelError: The destination is refused, or a source cannot be read.
         WriteError: Writing failed; models published before stay.
     """
-    run = _Run(options, References(), _standing(group, options), _first_stat(group.data))
+    with collector_paused():
+        stands = _standing(group, options)
+    run = _Run(options, References(), stands, _first_stat(group.data))
     holding = [one for one in group.members if one.placements]
     standing = [one for one in holding if one.model in run.stands]
     if standing:
@@ -67,8 +70,8 @@ class _Run:
         self.examine(group, first, self.references)
         done: Done = {}
         for member in sorted(group.members, key=lambda one: one.model != first.model):
-            prepared = _prepared(group, member, first)
             with begin(self._destination(member), self.options, self.references) as run:
+                prepared = _prepared(group, member, first)
                 if member.model in self.stands:
                     done[member.model] = run.leave(prepared, member.model.stat().st_size)
                     continue
@@ -80,10 +83,11 @@ class _Run:
 
     def examine(self, group: Group, first: Member, references: References) -> None:
         """Look at everything that would be replaced. Raises what `Destination.examine` does."""
-        for member in group.members:
-            destination = self._destination(member)
-            if member.model not in self.stands:
-                destination.examine(_prepared(group, member, first), references)
+        with collector_paused():
+            for member in group.members:
+                destination = self._destination(member)
+                if member.model not in self.stands:
+                    destination.examine(_prepared(group, member, first), references)
 
     def _destination(self, member: Member) -> Destination:
         overwrite = self.options.overwrite or member.model in self.stands
@@ -102,7 +106,8 @@ def _standing(group: Group, options: Options) -> frozenset[Path]:
         found = [
             one
             for one in group.members
-            if model_holds(group.without_data(one), one.model, group.files, ladder.buffer)
+            if os.path.lexists(one.model)
+            and model_holds(group.without_data(one), one.model, group.files, ladder.buffer)
         ]
         if any(one.placements for one in found):
             names = [file.name for file in group.plan.files]

@@ -1,17 +1,17 @@
 """Which sources hold the same bytes: next to nothing is read where they do not.
 
-Of contents of one kind and size the ends are compared first, by a hash. Those that agree are
-compared byte for byte with one of them; what differs from that one is told apart by a full hash,
-and compared again. A hash alone never makes two contents equal.
+Of contents of one kind and size the heads are compared first, then the tails, by a hash. Those that
+agree are compared byte for byte with one of them; what differs from that one is told apart by a
+full hash, and compared again. A hash alone never makes two contents equal.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from onnx_align_pass.spans import FileSpan, Source
 from onnx_align_pass.transfer.gather import load
@@ -47,14 +47,6 @@ class _Held(NamedTuple):
 
     def load(self) -> memoryview:
         return self.data
-
-
-class _End(NamedTuple):
-    """A range of a file that is hashed."""
-
-    start: int
-    end: int
-    one: Content
 
 
 def identity_of(source: Source) -> Hashable:
@@ -96,12 +88,16 @@ class _Search:
     def __init__(self, files: SourceFiles) -> None:
         self._files = files
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
+        self._tails: dict[int, int] = {}
+        """Hashes of the tails of what was made when heads were hashed."""
 
     def equal(self, candidates: Sequence[Sequence[Content]]) -> Iterator[list[Content]]:
-        ends = self._ends(one for ones in candidates if not _is_made_pair(ones) for one in ones)
+        """Part candidates of one kind and length by their bytes."""
+        for ends in (self._heads, self._tails_of):
+            hashes = ends(one for ones in candidates if not _is_made_pair(ones) for one in ones)
+            candidates = list(_alike(candidates, hashes))
         for ones in candidates:
-            for alike in _parted(ones, lambda one: ends.get(one.key)):
-                yield from self._compared(alike)
+            yield from self._compared(ones)
 
     def _compared(self, ones: Sequence[Content]) -> Iterator[list[Content]]:
         first, *others = ones
@@ -128,30 +124,69 @@ class _Search:
             digest.update(part)
         return digest.digest()
 
-    def _ends(self, contents: Iterable[Content]) -> dict[int, tuple[int, ...]]:
-        """Hash both ends of each content, in the order in which they lie in their files."""
-        found: dict[int, tuple[int, ...]] = {}
-        by_file: dict[Path, list[_End]] = defaultdict(list)
+    def _heads(self, contents: Iterable[Content]) -> dict[int, int]:
+        """Hash the first bytes; of what is made, the last too, while it is there."""
+        found: dict[int, int] = {}
+        spans: list[Content] = []
         for one in contents:
             if isinstance(one.source, FileSpan):
-                by_file[one.source.path] += _ends_of(one, one.source)
-            else:
-                data = load(one.source, one.name)
-                found[one.key] = _hashed(data[:_END_BYTES], data[_END_BYTES:][-_END_BYTES:])
-        for path, ends in by_file.items():
-            for stretch in _stretches(ends):
-                start = stretch[0].start
-                span = FileSpan(path, start, max(one.end for one in stretch) - start)
-                ((_, data),) = parts_of(span, stretch[0].one.name, self._files, self._buffer)
-                for end in stretch:
-                    part = _hashed(data[end.start - start : end.end - start])
-                    found[end.one.key] = found.get(end.one.key, ()) + part
+                spans.append(one)
+                continue
+            data = load(one.source, one.name)
+            found[one.key] = _hash(bytes(data[:_END_BYTES]))
+            self._tails[one.key] = _hash(bytes(data[-_END_BYTES:]))
+        found.update(self._hashed(spans, tail=False))
         return found
+
+    def _tails_of(self, contents: Iterable[Content]) -> dict[int, int]:
+        """Hash the last bytes, where these are others than the first."""
+        longer = [one for one in contents if one.source.length > _END_BYTES]
+        found = {one.key: self._tails[one.key] for one in longer if one.key in self._tails}
+        spans = [one for one in longer if one.key not in found]
+        found.update(self._hashed(spans, tail=True))
+        return found
+
+    def _hashed(self, spans: Iterable[Content], *, tail: bool) -> Iterator[tuple[int, int]]:
+        """Hash one end of each, in the order in which they lie in their files."""
+        by_file: dict[Path, list[_End]] = defaultdict(list)
+        names: dict[int, str] = {}
+        for key, _, name, source in spans:
+            assert isinstance(source, FileSpan), "what is made is no range"
+            path, offset, length = source
+            size = min(length, _END_BYTES)
+            start = offset + length - size if tail else offset
+            by_file[path].append((start, start + size, key))
+            names[key] = name
+        for path, ends in by_file.items():
+            ends.sort()
+            for stretch in _stretches(ends):
+                at, reached = stretch[0][0], max(end for _, end, _ in stretch)
+                span = FileSpan(path, at, reached - at)
+                ((_, view),) = parts_of(span, names[stretch[0][2]], self._files, self._buffer)
+                data = bytes(view)
+                for start, end, key in stretch:
+                    yield key, _hash(data[start - at : end - at])
+
+
+_End: TypeAlias = tuple[int, int, int]
+"""A range of a file that is hashed: its start, its end, and the key of its content."""
+
+
+def _hash(data: bytes) -> int:
+    # Python's own: it is quick, and what it confuses is compared all the same.
+    return hash(data)
 
 
 def _is_made_pair(ones: Sequence[Content]) -> bool:
     """Whether the ends are not worth a look: a source is made for it, as it is to be compared."""
     return len(ones) == 2 and any(not isinstance(one.source, FileSpan) for one in ones)
+
+
+def _alike(
+    candidates: Iterable[Sequence[Content]], hashes: Mapping[int, int]
+) -> Iterator[list[Content]]:
+    for ones in candidates:
+        yield from _parted(ones, lambda one: hashes.get(one.key))
 
 
 def _parted(ones: Sequence[Content], key: Callable[[Content], Hashable]) -> list[list[Content]]:
@@ -164,30 +199,13 @@ def _parted(ones: Sequence[Content], key: Callable[[Content], Hashable]) -> list
     return [part for part in parts.values() if len(part) > 1]
 
 
-def _hashed(*parts: memoryview) -> tuple[int, ...]:
-    # Python's own hash: quick, and its collisions cost a comparison, no more.
-    return tuple(hash(bytes(part)) for part in parts if part)
-
-
-def _ends_of(one: Content, span: FileSpan) -> list[_End]:
-    middle = span.offset + min(span.length, _END_BYTES)
-    head = _End(span.offset, middle, one)
-    if middle == span.end:
-        return [head]
-    return [head, _End(max(middle, span.end - _END_BYTES), span.end, one)]
-
-
-def _stretches(ends: list[_End]) -> Iterator[list[_End]]:
-    """Part the ends in one file into those that are read at once: near each other, and few."""
-    stretch: list[_End] = []
-    reached = 0
-    for end in sorted(ends, key=lambda one: one.start):
-        if stretch and (
-            end.start > reached + _GAP_BYTES or end.end > stretch[0].start + _BUFFER_BYTES
-        ):
-            yield stretch
-            stretch = []
-        stretch.append(end)
-        reached = max(reached, end.end)
-    if stretch:
-        yield stretch
+def _stretches(ends: Sequence[_End]) -> Iterator[Sequence[_End]]:
+    """Part the ends in one file, sorted, into those that are read at once: near, and not many."""
+    first, reached = 0, 0
+    for index, (start, end, _) in enumerate(ends):
+        if index > first and (start > reached + _GAP_BYTES or end > ends[first][0] + _BUFFER_BYTES):
+            yield ends[first:index]
+            first = index
+        reached = max(reached, end)
+    if ends:
+        yield ends[first:]

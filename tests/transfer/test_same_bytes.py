@@ -106,7 +106,7 @@ def groups_in(
     with pytest.MonkeyPatch.context() as patch:
         if same_hash:
             patch.setattr(f"{MODULE}._Search._digest", lambda *_: b"")
-            patch.setattr(f"{MODULE}._hashed", lambda *_: ())
+            patch.setattr(f"{MODULE}._hash", lambda _: 0)
         with SourceFiles(roots=(folder,), owner_uid=None) as files:
             return groups_of_equal(contents_of(sources, kinds), files)
 
@@ -124,7 +124,11 @@ def test_of_large_ones_that_differ_only_the_ends_are_read(
     sources = stored(tmp_path, [random.Random(n).randbytes(size) for n in range(count)])
     read = counted(monkeypatch)
     assert groups_of_equal(contents_of(sources), files) == []
-    assert sum(read.values()) == count * 2 * END
+    assert sum(read.values()) == count * END
+    twins = stored(tmp_path, [b"same" * 5000 + bytes([n]) * 100_000 for n in range(count)], "twins")
+    read.clear()
+    assert groups_of_equal(contents_of(twins), files) == []
+    assert sum(read.values()) == 2 * count * END
 
 
 def test_small_ones_are_read_together(
@@ -147,6 +151,17 @@ def test_a_range_that_is_there_twice_is_looked_at_once(
     assert not read
     (made,) = stored(tmp_path, [b"x" * 5000], "other.data")
     assert groups_of_equal(contents_of([span, again, made]), files) == [[0, 2]]
+
+
+def test_ranges_that_overlap_are_read_whole(files: SourceFiles, tmp_path: Path) -> None:
+    data = random.Random(0).randbytes(9000)
+    (tmp_path / "w.data").write_bytes(data + data)
+    (tmp_path / "v.data").write_bytes(data)
+    spans = [FileSpan(tmp_path / "w.data", at, 4000) for at in (0, 100, 9000, 9100, 200)]
+    spans += [FileSpan(tmp_path / "w.data", at, 30) for at in (50, 9050)]
+    spans += [FileSpan(tmp_path / "v.data", 100, 4000)]
+    found = groups_of_equal(contents_of([*spans]), files)
+    assert sorted(found) == [[0, 2], [1, 3, 7], [5, 6]]
 
 
 def test_what_is_alone_is_never_read(files: SourceFiles, tmp_path: Path) -> None:
