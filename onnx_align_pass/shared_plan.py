@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from onnx_align_pass.layout.names import filled
-from onnx_align_pass.layout.plan import LayoutPlan, Placement, PlannedFile
+from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.origin import Origin
 from onnx_align_pass.planning import proven_plan
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
@@ -87,7 +87,7 @@ class Group:
 
     def renamed(self, name: Mapping[str, str]) -> Group:
         """The same with other names for the data files."""
-        files = tuple(PlannedFile(name[one.name], one.size) for one in self.plan.files)
+        files = tuple(replace(one, name=name[one.name]) for one in self.plan.files)
         members = tuple(
             replace(one, placements=_renamed(one.placements, name)) for one in self.members
         )
