@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal, TypeAlias, TypeGuard
 
 from onnx_align_pass.errors import PolicyError
@@ -210,6 +211,7 @@ class LayoutPolicy:
         return self.alignment
 
 
+@cache
 def _element_floor(element_bits: int) -> int:
     """Bytes that a pointer to an element is a multiple of: whole, and a power of two."""
     element_bytes = max(1, (element_bits + 7) // 8)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from onnx_align_pass.layout.planner import round_up
 from onnx_align_pass.policy import LayoutPolicy
 
-__all__ = ["Breach", "Lying", "breaches"]
+__all__ = ["Breach", "Lying", "breaches", "first_breach"]
 
 
 class Lying(NamedTuple):
@@ -45,19 +45,57 @@ def breaches(
         sizes: Bytes of each data file.
         layout: What is asked: alignment, padding, the sizes and the number of files.
     """
-    by_file: dict[str, list[tuple[Lying, int]]] = defaultdict(list)
+    misaligned, by_file = _placed(lying, layout)
+    for one, wanted in misaligned:
+        yield _misaligned(one, wanted)
+    yield from _files(by_file, sizes, layout)
+
+
+def first_breach(
+    lying: Sequence[Lying], sizes: Mapping[str, int], layout: LayoutPolicy
+) -> tuple[Breach | None, int]:
+    """The first of the breaches, and how many there are; the sentences of the rest are not made."""
+    misaligned, by_file = _placed(lying, layout)
+    others = list(_files(by_file, sizes, layout))
+    count = len(misaligned) + len(others)
+    if misaligned:
+        return _misaligned(*misaligned[0]), count
+    return (others[0] if others else None), count
+
+
+_Placed: TypeAlias = tuple[Lying, int]
+"""A tensor, and the alignment that it should have."""
+
+
+def _placed(
+    lying: Sequence[Lying], layout: LayoutPolicy
+) -> tuple[list[_Placed], dict[str, list[_Placed]]]:
+    """The tensors that do not lie on their boundaries; all of them, by file."""
+    misaligned: list[_Placed] = []
+    by_file: dict[str, list[_Placed]] = defaultdict(list)
+    alignment_of = layout.alignment_of
     for one in lying:
-        wanted = layout.alignment_of(one.nbytes, one.element_bits, one.alignment)
-        by_file[one.file].append((one, wanted))
-        if one.offset % wanted and one.nbytes:
-            yield Breach(
-                "misaligned",
-                one.name,
-                one.file,
-                "it does not start on its boundary",
-                f"a multiple of {wanted:,}",
-                f"offset {one.offset:,}, {one.offset % wanted:,} bytes past one",
-            )
+        placed = one, alignment_of(one.nbytes, one.element_bits, one.alignment)
+        by_file[one.file].append(placed)
+        if one.offset % placed[1] and one.nbytes:
+            misaligned.append(placed)
+    return misaligned, by_file
+
+
+def _misaligned(one: Lying, wanted: int) -> Breach:
+    return Breach(
+        "misaligned",
+        one.name,
+        one.file,
+        "it does not start on its boundary",
+        f"a multiple of {wanted:,}",
+        f"offset {one.offset:,}, {one.offset % wanted:,} bytes past one",
+    )
+
+
+def _files(
+    by_file: Mapping[str, list[_Placed]], sizes: Mapping[str, int], layout: LayoutPolicy
+) -> Iterator[Breach]:
     for file, placed in by_file.items():
         if file in sizes:
             yield from _file(file, sizes[file], placed, layout)
@@ -72,9 +110,7 @@ def breaches(
         )
 
 
-def _file(
-    file: str, size: int, placed: list[tuple[Lying, int]], layout: LayoutPolicy
-) -> Iterator[Breach]:
+def _file(file: str, size: int, placed: list[_Placed], layout: LayoutPolicy) -> Iterator[Breach]:
     if layout.pad == "file":
         largest = max(wanted for _, wanted in placed)
         if size % largest:
@@ -114,7 +150,7 @@ def _file(
         )
 
 
-def _blocks(file: str, size: int, placed: list[tuple[Lying, int]]) -> Iterator[Breach]:
+def _blocks(file: str, size: int, placed: list[_Placed]) -> Iterator[Breach]:
     """Each tensor has its blocks whole, and for itself."""
     ordered = sorted(placed, key=lambda one: (one[0].offset, one[0].nbytes))
     for (one, wanted), after in zip(ordered, [*ordered[1:], None], strict=True):

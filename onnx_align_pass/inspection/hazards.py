@@ -1,0 +1,204 @@
+"""What works, and may hurt: who refuses the model, what a next step would do to it.
+
+These are warnings, but for `model-over-2gib`, which is an error:
+
+- `shape-input-external`: onnxruntime and shape inference fail where a shape is external
+- `model-over-2gib`, `model-near-2gib`: protobuf reads no more
+- `many-mappings`, `mappings-over-limit`: one a tensor in onnxruntime; Linux allows 65,530
+- `many-tiny-external`: each costs a mapping and its padding, for fewer bytes than that
+- `empty-external`: an empty tensor points at a data file
+- `unknown-type`: inline, of an element type that the installed onnx does not know
+- `unknown-key`: an external data key that onnxruntime refuses
+- `key-twice`, `length-absent`, `offset-absent`: entries that not all readers take alike
+
+Those of data files are in `file_hazards`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import onnx
+
+from onnx_align_pass.errors import ModelError, TensorError
+from onnx_align_pass.inspection.file_hazards import find_file_hazards
+from onnx_align_pass.inspection.files import LookedAt
+from onnx_align_pass.inspection.found import Found, found, found_together
+from onnx_align_pass.inspection.inventory import Entry, Inventory
+from onnx_align_pass.inspection.shape_inputs import shape_inputs
+from onnx_align_pass.model.sources import (
+    KEY_TWICE,
+    LENGTH_DERIVED,
+    OFFSET_DERIVED,
+    UNKNOWN_KEY,
+)
+
+__all__ = ["find_hazards"]
+
+PROTOBUF_LIMIT: Final = (1 << 31) - 1
+NEAR_LIMIT: Final = PROTOBUF_LIMIT // 10 * 9
+MAX_MAP_COUNT: Final = 65_530
+"""Linux's default for vm.max_map_count, of which a process needs some for itself."""
+MANY_MAPPINGS: Final = 10_000
+TINY_BYTES: Final = 1024
+MANY_TINY: Final = 1000
+_KEYS: Final = frozenset({"location", "offset", "length", "checksum"})
+_KEEP_INLINE: Final = "Keep small tensors inline: repack it with a larger --size-threshold."
+
+
+def find_hazards(inventory: Inventory, looked: Sequence[LookedAt]) -> Iterator[Found]:
+    """List what may hurt, with the tensors that it is about."""
+    yield from _shapes(inventory)
+    yield from _model_size(inventory)
+    yield from _numbers(inventory)
+    yield from _odd_tensors(inventory)
+    yield from _entries(inventory)
+    for one in looked:
+        yield from find_file_hazards(one, inventory)
+
+
+def _shapes(inventory: Inventory) -> Iterator[Found]:
+    fed = {one.tensor: one for one in reversed(list(shape_inputs(inventory)))}
+    if not fed:
+        return
+    tensors = sorted(fed)
+    first = fed[tensors[0]]
+    error = TensorError(
+        "it feeds a shape, and is external",
+        tensor=inventory.entries[first.tensor].slot.name,
+        file=inventory.skeleton.path,
+        needed="inline, where onnxruntime and shape inference read it",
+        found=f"input {first.input} of {first.op_type} '{first.node}'",
+        hint="Repack it: by default tensors of rank 0 or 1 and up to 1 KiB come inline.",
+        code="shape-input-external",
+    )
+    yield found_together("warning", error, tensors, also="more tensors")
+
+
+def _model_size(inventory: Inventory) -> Iterator[Found]:
+    size = inventory.skeleton.size
+    if size <= NEAR_LIMIT:
+        return
+    over = size > PROTOBUF_LIMIT
+    error = ModelError(
+        "it is more than protobuf reads" if over else "it is near the most that protobuf reads",
+        file=inventory.skeleton.path,
+        needed=f"at most {PROTOBUF_LIMIT:,} bytes",
+        found=f"{size:,} bytes",
+        hint="Move its weights to a data file: `onnx-align align`.",
+        code="model-over-2gib" if over else "model-near-2gib",
+    )
+    yield found("error" if over else "warning", error)
+
+
+def _numbers(inventory: Inventory) -> Iterator[Found]:
+    """Too many mappings, too many of too little."""
+    external = [one.source.length for one in inventory.entries if one.home and one.source]
+    mappings = sum(length > 0 for length in external)
+    tiny = sum(0 < length < TINY_BYTES for length in external)
+    if mappings > MANY_MAPPINGS:
+        over = mappings > MAX_MAP_COUNT
+        error = ModelError(
+            "onnxruntime maps each external tensor by itself, and these are many",
+            file=inventory.skeleton.path,
+            needed=f"at most {MAX_MAP_COUNT:,} mappings in a process (vm.max_map_count of Linux)",
+            found=f"{mappings:,}",
+            hint=_KEEP_INLINE,
+            code="mappings-over-limit" if over else "many-mappings",
+        )
+        yield found("warning", error)
+    if tiny > MANY_TINY:
+        error = ModelError(
+            "many tiny tensors are external: each costs a mapping and its padding",
+            file=inventory.skeleton.path,
+            found=f"{tiny:,} of less than {TINY_BYTES:,} bytes",
+            hint=_KEEP_INLINE,
+            code="many-tiny-external",
+        )
+        yield found("warning", error)
+
+
+def _odd_tensors(inventory: Inventory) -> Iterator[Found]:
+    empty: list[int] = []
+    unknown: list[int] = []
+    for index, one in enumerate(inventory.entries):
+        if one.facts is None or one.fault is not None:
+            continue
+        if one.facts.is_external and not one.facts.nbytes:
+            empty.append(index)
+        elif not one.facts.element_bits and one.tensor.data_type != onnx.TensorProto.STRING:
+            unknown.append(index)
+    yield from _tensors(
+        inventory,
+        empty,
+        "empty-external",
+        "it is empty, and points at a data file",
+        "Repack it: empty tensors come inline.",
+    )
+    yield from _tensors(
+        inventory,
+        unknown,
+        "unknown-type",
+        "the installed onnx does not know its element type",
+        "It stays inline as it is. A newer onnx may know it.",
+    )
+
+
+def _tensors(
+    inventory: Inventory,
+    tensors: Sequence[int],
+    code: str,
+    problem: str,
+    hint: str,
+    said: Callable[[Entry], str | None] = lambda entry: None,
+) -> Iterator[Found]:
+    if tensors:
+        first = inventory.entries[tensors[0]]
+        path, name = inventory.skeleton.path, first.slot.name
+        error = TensorError(
+            problem, tensor=name, file=path, found=said(first), hint=hint, code=code
+        )
+        yield found_together("warning", error, tensors)
+
+
+def _entries(inventory: Inventory) -> Iterator[Found]:
+    """What external data entries have to say, each kind once."""
+    noted: dict[str, list[int]] = defaultdict(list)
+    for index, entry in enumerate(inventory.entries):
+        for note in entry.notes:
+            if not noted[note] or noted[note][-1] != index:
+                noted[note].append(index)
+    for note, code, problem, hint in (
+        (
+            UNKNOWN_KEY,
+            "unknown-key",
+            "it has an external data key that onnxruntime refuses",
+            "Repack it: only location, offset and length are kept.",
+        ),
+        (
+            KEY_TWICE,
+            "key-twice",
+            "an external data key is given twice",
+            "The last one counts, here and in onnx. Repack it: one is kept.",
+        ),
+        (
+            LENGTH_DERIVED,
+            "length-absent",
+            "its length is absent or 0",
+            "It is taken from element type and shape. Repack it: it is written out.",
+        ),
+        (
+            OFFSET_DERIVED,
+            "offset-absent",
+            "its offset is absent",
+            "It is taken as 0. Repack it: it is written out.",
+        ),
+    ):
+        said = _unknown_keys if note == UNKNOWN_KEY else lambda entry: None
+        yield from _tensors(inventory, noted[note], code, problem, hint, said)
+
+
+def _unknown_keys(entry: Entry) -> str:
+    return ", ".join(str(one.key) for one in entry.tensor.external_data if one.key not in _KEYS)
