@@ -18,7 +18,7 @@ One finding a data file, however many tensors it has:
 - `data-file-too-short`: tensors end behind its end
 - `overlap`: two tensors share bytes, and not just one range
 
-One finding a name: `duplicate-name`, of several initializers in one graph.
+One finding a graph: `no-name`, of initializers; and `duplicate-name`, one a name.
 
 Warnings: `checksum-unverified`, one a data file: it has a checksum, and nobody looked whether it is
 right.
@@ -61,7 +61,7 @@ def find_faults(inventory: Inventory) -> Iterator[Found]:
     yield from _of_tensors(inventory)
     yield from _stray_bytes(inventory)
     yield from _overlaps(inventory)
-    yield from _duplicate_names(inventory)
+    yield from _bad_names(inventory)
     yield from _checksums(inventory)
 
 
@@ -119,27 +119,40 @@ def _overlaps(inventory: Inventory) -> Iterator[Found]:
         yield found("error", error, *sorted({one.tensor for pair in pairs for one in pair}))
 
 
-def _duplicate_names(inventory: Inventory) -> Iterator[Found]:
+def _bad_names(inventory: Inventory) -> Iterator[Found]:
+    """Names that several initializers of one graph have, and initializers that have none."""
     groups: dict[tuple[str, str | bytes], list[int]] = defaultdict(list)
     for index, entry in enumerate(inventory.entries):
         graph, initializer, _ = entry.slot.place.rpartition(_INITIALIZER)
         if initializer:
             groups[graph, entry.tensor.name].append(index)
-    for group in groups.values():
-        if len(group) > 1:
-            yield _named_alike([inventory.entries[one] for one in group], group, inventory)
+    for (_, name), group in groups.items():
+        if not name or len(group) > 1:
+            entries = [inventory.entries[one] for one in group]
+            error = (_named_alike if name else _nameless)(entries, inventory.skeleton.path)
+            yield found("error", error, *group)
 
 
-def _named_alike(entries: list[Entry], group: list[int], inventory: Inventory) -> Found:
-    error = TensorError(
+def _named_alike(entries: list[Entry], file: Path) -> TensorError:
+    return TensorError(
         "several initializers of one graph have this name",
         tensor=entries[0].slot.name,
-        file=inventory.skeleton.path,
+        file=file,
         found=f"{len(entries):,} of them, the last is {entries[-1].slot.place}",
-        hint="onnx refuses it, and onnxruntime takes the last one: export it again.",
+        hint="onnx refuses it, and onnxruntime takes one or the other: export it again.",
         code="duplicate-name",
     )
-    return found("error", error, *group)
+
+
+def _nameless(entries: list[Entry], file: Path) -> TensorError:
+    return TensorError(
+        "an initializer has no name",
+        tensor=entries[0].slot.name,
+        file=file,
+        found=f"{len(entries):,} in this graph",
+        hint="onnx and onnxruntime refuse it: export the model again.",
+        code="no-name",
+    )
 
 
 def _checksums(inventory: Inventory) -> Iterator[Found]:

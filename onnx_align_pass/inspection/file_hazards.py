@@ -3,9 +3,10 @@
 These are warnings:
 
 - `dots-in-location`, `hub-cache`, `data-file-symlink`, `hard-link`: onnx refuses the data file
+- `data-in-model`: the data file is the .onnx itself
 - `shared-data-file`: other models point at it; repacked in place, they would read wrong bytes
 - `bad-safetensors`: its header is not as the format has it
-- `dead-bytes`: bytes of no tensor
+- `dead-bytes`: over 1 % of it, or 1 MiB, belongs to no tensor
 - `wide-gap`: onnx 1.23 and newer refuse to save again what lies behind one of over 64 KiB
 """
 
@@ -25,6 +26,8 @@ __all__ = ["find_file_hazards"]
 
 WIDE_GAP: Final = 1 << 16
 """What onnx's `save_external_data` fills: `_MAX_EXTERNAL_DATA_PADDING`."""
+
+MUCH_DEAD: Final = 1 << 20
 
 
 def find_file_hazards(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
@@ -61,7 +64,14 @@ def _links(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
             found=f"its target {target}",
             hint="Put the file itself there, or repack the model to a new folder.",
         )
-    if one.report.links != 1 and not one.is_model:
+    if one.is_model:
+        yield _warning(
+            one,
+            "data-in-model",
+            "the model is its own data file",
+            hint="Repack it to a new destination; in place it is refused.",
+        )
+    elif one.report.links != 1:
         yield _warning(
             one,
             "hard-link",
@@ -95,13 +105,14 @@ def _header(one: LookedAt) -> Iterator[Found]:
 
 
 def _dead(one: LookedAt) -> Iterator[Found]:
-    if one.report.dead_bytes:
+    dead = one.report.dead_bytes
+    if dead > min(MUCH_DEAD, (one.report.nbytes or 0) // 100):
         whose = " of this model; others may need them" if one.report.shared_with else ""
         yield _warning(
             one,
             "dead-bytes",
             f"bytes of the data file belong to no tensor{whose}",
-            found=f"{one.report.dead_bytes:,} of {one.report.nbytes:,} bytes",
+            found=f"{dead:,} of {one.report.nbytes:,} bytes",
             hint="Repack it: only tensors are written.",
         )
 

@@ -6,34 +6,22 @@ These are warnings, but for `model-over-2gib`, which is an error:
 - `model-over-2gib`, `model-near-2gib`: protobuf reads no more
 - `many-mappings`, `mappings-over-limit`: one a tensor in onnxruntime; Linux allows 65,530
 - `many-tiny-external`: each costs a mapping and its padding, for fewer bytes than that
-- `empty-external`: an empty tensor points at a data file
-- `unknown-type`: inline, of an element type that the installed onnx does not know
-- `unknown-key`: an external data key that onnxruntime refuses
-- `key-twice`, `length-absent`, `offset-absent`: entries that not all readers take alike
 
-Those of data files are in `file_hazards`.
+Those of single tensors are in `odd_tensors`, those of data files in `file_hazards`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
-
-import onnx
 
 from onnx_align_pass.errors import ModelError, TensorError
 from onnx_align_pass.inspection.file_hazards import find_file_hazards
 from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.found import Found, found, found_together
-from onnx_align_pass.inspection.inventory import Entry, Inventory
+from onnx_align_pass.inspection.inventory import Inventory
+from onnx_align_pass.inspection.odd_tensors import find_odd_tensors
 from onnx_align_pass.inspection.shape_inputs import shape_inputs
-from onnx_align_pass.model.sources import (
-    KEY_TWICE,
-    LENGTH_DERIVED,
-    OFFSET_DERIVED,
-    UNKNOWN_KEY,
-)
 
 __all__ = ["find_hazards"]
 
@@ -44,7 +32,6 @@ MAX_MAP_COUNT: Final = 65_530
 MANY_MAPPINGS: Final = 10_000
 TINY_BYTES: Final = 1024
 MANY_TINY: Final = 1000
-_KEYS: Final = frozenset({"location", "offset", "length", "checksum"})
 _KEEP_INLINE: Final = "Keep small tensors inline: repack it with a larger --size-threshold."
 
 
@@ -53,8 +40,7 @@ def find_hazards(inventory: Inventory, looked: Sequence[LookedAt]) -> Iterator[F
     yield from _shapes(inventory)
     yield from _model_size(inventory)
     yield from _numbers(inventory)
-    yield from _odd_tensors(inventory)
-    yield from _entries(inventory)
+    yield from find_odd_tensors(inventory)
     for one in looked:
         yield from find_file_hazards(one, inventory)
 
@@ -118,87 +104,3 @@ def _numbers(inventory: Inventory) -> Iterator[Found]:
             code="many-tiny-external",
         )
         yield found("warning", error)
-
-
-def _odd_tensors(inventory: Inventory) -> Iterator[Found]:
-    empty: list[int] = []
-    unknown: list[int] = []
-    for index, one in enumerate(inventory.entries):
-        if one.facts is None or one.fault is not None:
-            continue
-        if one.facts.is_external and not one.facts.nbytes:
-            empty.append(index)
-        elif not one.facts.element_bits and one.tensor.data_type != onnx.TensorProto.STRING:
-            unknown.append(index)
-    yield from _tensors(
-        inventory,
-        empty,
-        "empty-external",
-        "it is empty, and points at a data file",
-        "Repack it: empty tensors come inline.",
-    )
-    yield from _tensors(
-        inventory,
-        unknown,
-        "unknown-type",
-        "the installed onnx does not know its element type",
-        "It stays inline as it is. A newer onnx may know it.",
-    )
-
-
-def _tensors(
-    inventory: Inventory,
-    tensors: Sequence[int],
-    code: str,
-    problem: str,
-    hint: str,
-    said: Callable[[Entry], str | None] = lambda entry: None,
-) -> Iterator[Found]:
-    if tensors:
-        first = inventory.entries[tensors[0]]
-        path, name = inventory.skeleton.path, first.slot.name
-        error = TensorError(
-            problem, tensor=name, file=path, found=said(first), hint=hint, code=code
-        )
-        yield found_together("warning", error, tensors)
-
-
-def _entries(inventory: Inventory) -> Iterator[Found]:
-    """What external data entries have to say, each kind once."""
-    noted: dict[str, list[int]] = defaultdict(list)
-    for index, entry in enumerate(inventory.entries):
-        for note in entry.notes:
-            if not noted[note] or noted[note][-1] != index:
-                noted[note].append(index)
-    for note, code, problem, hint in (
-        (
-            UNKNOWN_KEY,
-            "unknown-key",
-            "it has an external data key that onnxruntime refuses",
-            "Repack it: only location, offset and length are kept.",
-        ),
-        (
-            KEY_TWICE,
-            "key-twice",
-            "an external data key is given twice",
-            "The last one counts, here and in onnx. Repack it: one is kept.",
-        ),
-        (
-            LENGTH_DERIVED,
-            "length-absent",
-            "its length is absent or 0",
-            "It is taken from element type and shape. Repack it: it is written out.",
-        ),
-        (
-            OFFSET_DERIVED,
-            "offset-absent",
-            "its offset is absent",
-            "It is taken as 0. Repack it: it is written out.",
-        ),
-    ):
-        said = _unknown_keys if note == UNKNOWN_KEY else lambda entry: None
-        yield from _tensors(inventory, noted[note], code, problem, hint, said)
-
-
-def _unknown_keys(entry: Entry) -> str:
-    return ", ".join(str(one.key) for one in entry.tensor.external_data if one.key not in _KEYS)
