@@ -14,16 +14,14 @@ from onnx_align_pass.inspection.divide import Region, divide
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.ranges import Claim, natural_alignment
 from onnx_align_pass.inspection.reading import read_at
-from onnx_align_pass.inspection.report import DataFileReport, Range
+from onnx_align_pass.inspection.report import MAX_ALIGNMENT, DataFileReport, Range
 from onnx_align_pass.inspection.safetensors_header import SafetensorsHeader, read_header
 from onnx_align_pass.references import References
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import SourceFiles
 
-__all__ = ["MAX_ALIGNMENT", "LookedAt", "alignments", "claims_by_file", "look_at_files"]
+__all__ = ["LookedAt", "alignments", "claims_by_file", "look_at_files"]
 
-MAX_ALIGNMENT: Final = 1 << 16
-"""Larger alignments are counted as this one: no consumer asks for more."""
 _CHUNK: Final = 1 << 16
 _ZEROS: Final = bytes(_CHUNK)
 

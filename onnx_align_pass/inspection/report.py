@@ -11,6 +11,7 @@ from onnx_align_pass.findings import Finding
 from onnx_align_pass.printable import printable
 
 __all__ = [
+    "MAX_ALIGNMENT",
     "Amount",
     "DataFileReport",
     "Duplicate",
@@ -21,6 +22,8 @@ __all__ = [
     "TensorReport",
 ]
 
+MAX_ALIGNMENT: Final = 1 << 16
+"""Larger alignments are counted as this one: no consumer asks for more."""
 RangeKind = Literal["tensor", "padding", "dead", "header"]
 
 

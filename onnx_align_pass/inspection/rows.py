@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import onnx
 
-from onnx_align_pass.inspection.files import MAX_ALIGNMENT
 from onnx_align_pass.inspection.found import Found
 from onnx_align_pass.inspection.inventory import Entry, Inventory
 from onnx_align_pass.inspection.ranges import natural_alignment
-from onnx_align_pass.inspection.report import Amount, TensorReport
+from onnx_align_pass.inspection.report import MAX_ALIGNMENT, Amount, TensorReport
 from onnx_align_pass.model.schema import dtype_name
 from onnx_align_pass.spans import FileSpan
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 
+from onnx_align_pass.errors import AlignError
 from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.inventory import Entry, Inventory
 from onnx_align_pass.inspection.report import PresetReport
 from onnx_align_pass.layout.satisfy import Breach, Lying, first_breach
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.presets import Preset
-from onnx_align_pass.printable import printable
 from onnx_align_pass.spans import FileSpan
 
 __all__ = ["preset_reports"]
@@ -89,26 +89,27 @@ class _Held:
             return None, 0
         first = kept[0]
         nbytes = 0 if first.facts is None else first.facts.nbytes
-        return f"tensor '{printable(first.slot.name)}' of {nbytes:,} bytes is inline", len(kept)
+        error = AlignError("it is inline", tensor=first.slot.name, found=f"{nbytes:,} bytes")
+        return error.sentence, len(kept)
 
     @cached_property
     def _as_safetensors(self) -> Met:
         """Data files that are no safetensors, and tensors that are no entry of theirs."""
-        problems = []
+        found: list[AlignError] = []
         for one in self._looked:
-            name = printable(one.report.name)
+            name = one.report.name
             if one.header is None:
-                problems.append(f"{name} is no safetensors file")
+                found.append(AlignError("it is no safetensors file", file=name))
             elif one.header.problem is not None:
-                problems.append(f"{name}: {printable(one.header.problem)}")
+                found.append(AlignError(one.header.problem, file=name))
             else:
                 known = {(entry.offset, entry.length) for entry in one.header.entries}
-                problems += [
-                    f"tensor '{printable(lying.name)}' is no entry of the header of {name}"
+                found += [
+                    AlignError("it is no entry of the file's header", tensor=lying.name, file=name)
                     for lying in self._lying
-                    if lying.file == one.report.name and (lying.offset, lying.nbytes) not in known
+                    if lying.file == name and (lying.offset, lying.nbytes) not in known
                 ]
-        return (problems[0] if problems else None), len(problems)
+        return (found[0].sentence if found else None), len(found)
 
 
 def _should_move(entry: Entry, storage: StoragePolicy) -> bool:
@@ -119,5 +120,7 @@ def _should_move(entry: Entry, storage: StoragePolicy) -> bool:
 
 
 def _said(breach: Breach) -> str:
-    where = f"tensor '{breach.tensor}'" if breach.tensor is not None else breach.file
-    return printable(f"{where}: {breach.problem} (needed {breach.needed}, found {breach.found})")
+    file = breach.file if breach.tensor is None else None
+    return AlignError(
+        breach.problem, tensor=breach.tensor, file=file, needed=breach.needed, found=breach.found
+    ).sentence
