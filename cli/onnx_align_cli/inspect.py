@@ -51,7 +51,7 @@ def inspect(
     ] = False,
     as_json: options.AsJson = False,
 ) -> None:
-    """Show what a model and its data files are like, and what may hurt. Nothing is written.
+    """Show what a model and its data files are like, and what may hurt. Nothing is changed.
 
     Files with a map of each, alignment, presets that are satisfied already, tensors that share
     bytes, and what readers will refuse. For a folder, a line for each model in it.

@@ -94,10 +94,7 @@ def _facts(report: ModelReport) -> Iterator[tuple[str, str]]:
     if report.duplicates:
         wasted = sum(one.wasted_bytes for one in report.duplicates)
         groups = _count(len(report.duplicates), "group")
-        yield (
-            "duplicate",
-            f"{groups} of tensors of equal bytes: {format_bytes(wasted)} could be saved",
-        )
+        yield "duplicate", f"{groups} of equal tensors: {format_bytes(wasted)} could be saved"
     if report.digest is not None:
         yield "digest", report.digest
     for note in report.notes:
@@ -153,7 +150,7 @@ def _presets(report: ModelReport) -> Iterator[tuple[str, str]]:
     yield "satisfied", ", ".join(satisfied) or "none"
     missed = [one for one in report.presets if not one.satisfied]
     if len(missed) > 1 and len({one.why_not for one in missed}) == 1:
-        yield "not", f"any other: {missed[0].why_not}"
+        yield "not", f"any {'other' if satisfied else 'of them'}: {missed[0].why_not}"
         return
     for one in sorted(missed, key=lambda one: (one.breaches, one.experimental))[:_NEAREST]:
         more = f" (and {one.breaches - 1:,} more)" if one.breaches > 1 else ""

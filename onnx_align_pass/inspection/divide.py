@@ -42,7 +42,7 @@ def divide(
     Returns:
         Ranges in order. One that several tensors have stands there once, as the first one's.
     """
-    within = [_clipped(one, size) for one in claims if one.offset < size]
+    within = [_clipped(one, size) for one in claims if one.length and one.offset < size]
     first: dict[tuple[int, int], int] = {}
     for offset, length, tensor in within:
         known = first.setdefault((offset, length), tensor)

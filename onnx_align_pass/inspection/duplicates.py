@@ -78,10 +78,13 @@ class _Contents:
     def sample(self, entry: Entry) -> int | None:
         """A sum of the first bytes: what differs in it is not equal."""
         source = entry.source
-        if not isinstance(source, FileSpan):
-            return 0  # it is made at a cost: better once, and whole
-        path, offset, length = source
-        return zlib.crc32(read_at(self._files, path, offset, min(length, _SAMPLE_BYTES)))
+        if isinstance(source, FileSpan):
+            path, offset, length = source
+            return zlib.crc32(read_at(self._files, path, offset, min(length, _SAMPLE_BYTES)))
+        try:
+            return None if source is None else zlib.crc32(source.load()[:_SAMPLE_BYTES])
+        except TensorError:  # its numbers cannot be decoded
+            return None
 
     def digest(self, entry: Entry) -> bytes | None:
         """A digest of all bytes."""
