@@ -45,21 +45,21 @@ def breaches(
         sizes: Bytes of each data file.
         layout: What is asked: alignment, padding, the sizes and the number of files.
     """
-    misaligned, by_file = _placed(lying, layout)
-    for one, wanted in misaligned:
+    placed = _placed(lying, layout)
+    for one, wanted in _misplaced(placed):
         yield _misaligned(one, wanted)
-    yield from _files(by_file, sizes, layout)
+    yield from _files(placed, sizes, layout)
 
 
 def first_breach(
     lying: Sequence[Lying], sizes: Mapping[str, int], layout: LayoutPolicy
 ) -> tuple[Breach | None, int]:
     """The first of the breaches, and how many there are; the sentences of the rest are not made."""
-    misaligned, by_file = _placed(lying, layout)
-    others = list(_files(by_file, sizes, layout))
-    count = len(misaligned) + len(others)
-    if misaligned:
-        return _misaligned(*misaligned[0]), count
+    placed = _placed(lying, layout)
+    misplaced, others = _misplaced(placed), list(_files(placed, sizes, layout))
+    count = len(misplaced) + len(others)
+    if misplaced:
+        return _misaligned(*misplaced[0]), count
     return (others[0] if others else None), count
 
 
@@ -67,19 +67,16 @@ _Placed: TypeAlias = tuple[Lying, int]
 """A tensor, and the alignment that it should have."""
 
 
-def _placed(
-    lying: Sequence[Lying], layout: LayoutPolicy
-) -> tuple[list[_Placed], dict[str, list[_Placed]]]:
-    """The tensors that do not lie on their boundaries; all of them, by file."""
-    misaligned: list[_Placed] = []
-    by_file: dict[str, list[_Placed]] = defaultdict(list)
+def _placed(lying: Sequence[Lying], layout: LayoutPolicy) -> list[_Placed]:
+    uniform = layout.uniform_alignment
+    if uniform is not None and all(one.alignment is None for one in lying):
+        return [(one, uniform) for one in lying]
     alignment_of = layout.alignment_of
-    for one in lying:
-        placed = one, alignment_of(one.nbytes, one.element_bits, one.alignment)
-        by_file[one.file].append(placed)
-        if one.offset % placed[1] and one.nbytes:
-            misaligned.append(placed)
-    return misaligned, by_file
+    return [(one, alignment_of(one.nbytes, one.element_bits, one.alignment)) for one in lying]
+
+
+def _misplaced(placed: Sequence[_Placed]) -> list[_Placed]:
+    return [pair for pair in placed if pair[0].offset % pair[1] and pair[0].nbytes]
 
 
 def _misaligned(one: Lying, wanted: int) -> Breach:
@@ -94,11 +91,16 @@ def _misaligned(one: Lying, wanted: int) -> Breach:
 
 
 def _files(
-    by_file: Mapping[str, list[_Placed]], sizes: Mapping[str, int], layout: LayoutPolicy
+    placed: Sequence[_Placed], sizes: Mapping[str, int], layout: LayoutPolicy
 ) -> Iterator[Breach]:
-    for file, placed in by_file.items():
+    if not _asks_of_files(layout):
+        return
+    by_file: dict[str, list[_Placed]] = defaultdict(list)
+    for pair in placed:
+        by_file[pair[0].file].append(pair)
+    for file, pairs in by_file.items():
         if file in sizes:
-            yield from _file(file, sizes[file], placed, layout)
+            yield from _file(file, sizes[file], pairs, layout)
     if layout.max_files is not None and len(by_file) > layout.max_files:
         yield Breach(
             "too-many-files",
@@ -108,6 +110,11 @@ def _files(
             f"at most {layout.max_files:,}",
             f"{len(by_file):,}",
         )
+
+
+def _asks_of_files(layout: LayoutPolicy) -> bool:
+    limits = layout.max_file_bytes, layout.max_files, layout.max_shard_size_bytes
+    return layout.pad != "none" or any(one is not None for one in limits)
 
 
 def _file(file: str, size: int, placed: list[_Placed], layout: LayoutPolicy) -> Iterator[Breach]:

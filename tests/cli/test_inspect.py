@@ -16,7 +16,7 @@ from onnx_align_cli.file_map import map_of
 from onnx_align_pass import align_file
 from onnx_align_pass.errors import BrokenModelError
 from onnx_align_pass.inspecting import inspect_file
-from onnx_align_pass.inspection.report import DataFileReport, Range
+from onnx_align_pass.inspection.report import DataFileReport, Range, RangeKind
 from tests.corpus import BAD, CASES
 from tests.corpus.case import Case
 from tests.corpus.params import cases
@@ -188,10 +188,10 @@ def test_a_map_is_as_wide_as_the_terminal(tmp_path: Path) -> None:
         assert len(strip) == width
 
 
-def file_of(*parts: tuple[int, str]) -> DataFileReport:
+def file_of(*parts: tuple[int, RangeKind]) -> DataFileReport:
     ranges, at = [], 0
     for length, kind in parts:
-        ranges.append(Range(at, length, kind))  # type: ignore[arg-type]
+        ranges.append(Range(at, length, kind))
         at += length
     return DataFileReport("f", at, "raw", 0, 0, 0, 0, 0, 1, (), {}, tuple(ranges))
 
@@ -208,7 +208,7 @@ def file_of(*parts: tuple[int, str]) -> DataFileReport:
     ],
 )
 def test_a_block_is_what_most_of_its_bytes_are(
-    parts: list[tuple[int, str]], width: int, wanted: str, capsys: Capture
+    parts: list[tuple[int, RangeKind]], width: int, wanted: str, capsys: Capture
 ) -> None:
     drawn = "".join(text for text, _ in map_of(file_of(*parts), width))
     assert drawn.translate(str.maketrans("#.xh", "█░▒▓")) == wanted
