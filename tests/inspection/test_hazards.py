@@ -20,6 +20,9 @@ from tests.corpus import CASES
 from tests.corpus.build import DATA, MODEL, external, point, showing, tensor, write
 from tests.model.sparse_file import sparse_model
 
+STRICT = hasattr(onnx.external_data_helper, "_MAX_EXTERNAL_DATA_PADDING")
+"""Whether the installed onnx is 1.23 or newer: it refuses wide gaps, and files of other names."""
+
 
 def findings(source: Path) -> dict[str, Finding]:
     report = inspect_file(source)
@@ -49,8 +52,9 @@ def test_a_gap_of_over_64_kib_is_warned_of_as_onnx_refuses_to_save_behind_it(
             external(tensor("b", [300]), folder, gap=gap),
         ]
         found = findings(write(folder, showing(tensors)))
-        assert ("wide-gap" in found) == saving_refuses(tensors, folder / "saved")
         assert ("wide-gap" in found) == (gap > 65_536)
+        if STRICT:
+            assert ("wide-gap" in found) == saving_refuses(tensors, folder / "saved")
 
 
 def saving_refuses(tensors: Sequence[TensorProto], folder: Path) -> bool:
@@ -117,8 +121,9 @@ def test_a_neighbour_that_is_no_model_is_noted_as_it_may_share(tmp_path: Path) -
 def test_what_onnx_refuses_to_open_is_warned_of(case: str, code: str, tmp_path: Path) -> None:
     source = CASES[case].build(tmp_path)
     assert only(source).code == code
-    with pytest.raises(onnx.checker.ValidationError):
-        onnx.checker.check_model(str(source))
+    if STRICT:
+        with pytest.raises(onnx.checker.ValidationError):
+            onnx.checker.check_model(str(source))
 
 
 def test_a_folder_on_the_way_that_is_a_link_counts(tmp_path: Path) -> None:
@@ -131,8 +136,9 @@ def test_a_folder_on_the_way_that_is_a_link_counts(tmp_path: Path) -> None:
         one.external_data[0].value = "linked/w.data"
     onnx.save(model, source)
     assert only(source).code == "data-file-symlink"
-    with pytest.raises(onnx.checker.ValidationError):
-        onnx.load(source)
+    if STRICT:
+        with pytest.raises(onnx.checker.ValidationError):
+            onnx.load(source)
 
 
 def test_a_model_in_a_folder_that_is_a_link_is_no_hazard(tmp_path: Path) -> None:
