@@ -79,7 +79,9 @@ def _size(path: Path) -> int:
 def _inspect(path: Path, references: References, *, duplicates: bool) -> ModelReport:
     try:
         with collector_paused(), inventory_of(path) as inventory:
-            return _report(inventory, references, duplicates=duplicates)
+            report = _report(inventory, references, duplicates=duplicates)
+            inventory.files.verify_unchanged()  # or it is of two models, neither of which there was
+            return report
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExternalDataError(

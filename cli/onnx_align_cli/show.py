@@ -123,7 +123,7 @@ def screen_width() -> int:
 def can_show(text: str) -> bool:
     """Whether the encoding of stdout has these characters."""
     try:
-        text.encode(sys.stdout.encoding or "ascii")
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
         return False
     return True

@@ -10,8 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from onnx_align_pass import ExternalDataError, ModelError, ModelNotFoundError, UsageError
+from onnx_align_pass import (
+    ExternalDataError,
+    ModelNotFoundError,
+    SourceChangedError,
+    UsageError,
+    inspecting,
+)
 from onnx_align_pass.inspecting import inspect_file, inspect_folder
+from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.repack_folder import models_below
 from tests.align.small_models import external_model
 from tests.align.snapshot import snapshot
@@ -78,26 +85,21 @@ def test_a_disk_that_fails_is_a_named_error(
     assert error.value.code == "data-file-unreadable"
 
 
+@pytest.mark.parametrize("name", [MODEL, DATA])
 def test_a_file_that_changes_meanwhile_is_a_named_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    source = external_model(tmp_path / MODEL, {"a": (30, 30), "b": (30, 30)})
-    from onnx_align_pass.transfer.open_source import SourceFiles
+    source = external_model(tmp_path / MODEL)
 
-    real = SourceFiles.fd
+    def changing(inventory: Inventory) -> list[list[int]]:
+        with (tmp_path / name).open("ab") as file:
+            file.write(b"more")
+        return []
 
-    def changing(files: SourceFiles, path: Path, *, tensor: str | None = None) -> int:
-        files.close()
-        if path.name == DATA and len(seen) == 1:
-            with path.open("ab") as file:
-                file.write(b"more")
-        seen.append(path) if path.name == DATA else None
-        return real(files, path, tensor=tensor)
-
-    seen: list[Path] = []
-    monkeypatch.setattr(SourceFiles, "fd", changing)
-    with pytest.raises(ModelError, match="changed"):
+    monkeypatch.setattr(inspecting, "duplicate_groups", changing)
+    with pytest.raises(SourceChangedError) as error:
         inspect_file(source)
+    assert error.value.file == str(tmp_path / name)
 
 
 @pytest.mark.parametrize("name", ["data_is_a_fifo", "model_is_a_fifo"])
