@@ -107,6 +107,8 @@ def test_zeros_in_front_of_a_boundary_are_padding_and_others_dead() -> None:
     assert between(100, zero=True) == "padding"
     assert between(100, zero=False) == "dead"
     assert between(4095, zero=True) == "padding"
+    whole_page = divide([Claim(0, 8192, 0), Claim(12288, 8, 1)], 12296, [], lambda *_: True)
+    assert whole_page[1].kind == "dead"
     assert divide([Claim(0, 10, 0), Claim(30, 5, 1)], 35, [], lambda *_: True)[1].kind == "dead"
     assert divide([Claim(0, 10, 0), Claim(32, 5, 1)], 37, [], lambda *_: True)[1].kind == "padding"
 
@@ -119,7 +121,9 @@ def test_the_end_of_a_file_is_padding_up_to_a_boundary_that_a_tensor_has() -> No
     assert last(8193) == "dead"
     assert last(4096 + 128) == "padding"
     assert last(12288) == "dead"
-    assert last(4128, offset=4) == "dead"
+    assert last(112, offset=4) == "dead"  # no tensor needs 16
+    assert last(132, offset=16) == "dead"
+    assert last(128, offset=16) == "padding"
 
 
 def test_a_large_gap_is_dead_and_not_read() -> None:

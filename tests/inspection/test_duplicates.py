@@ -75,6 +75,12 @@ def test_numbers_in_typed_fields_are_compared_by_their_bytes(tmp_path: Path) -> 
     assert [one.tensors for one in report.duplicates] == [(0, 1)]
 
 
+def test_equal_bytes_of_other_types_are_other_tensors(tmp_path: Path) -> None:
+    tensors = [numpy_helper.from_array(np.zeros(500, kind), kind.__name__) for kind in KINDS[:2]]
+    tensors.append(numpy_helper.from_array(np.zeros(2000, np.uint8), "bytes"))
+    assert inspect_file(write(tmp_path, showing(tensors))).duplicates == ()
+
+
 def test_numbers_that_cannot_be_decoded_equal_nothing(tmp_path: Path) -> None:
     bad = [
         TensorProto(name=name, data_type=TensorProto.INT32, dims=[2000], int32_data=[1] * 1999)

@@ -165,6 +165,14 @@ def test_a_body_sees_the_names_around_it_and_hides_them(tmp_path: Path) -> None:
     assert [one.node for one in found_in(write(tmp_path, graph))] == ["a"]
 
 
+def test_an_input_of_a_body_hides_the_name_around_it(tmp_path: Path) -> None:
+    value = helper.make_tensor_value_info("s", TensorProto.INT64, [2])
+    body = helper.make_graph([helper.make_node("Reshape", ["x", "s"], ["a"])], "b", [value], [])
+    loop = helper.make_node("Loop", ["n", "c", "s"], ["y"], body=body)
+    graph = helper.make_graph([loop], "graph", [], [], [outside("s", tmp_path, [2, 3])])
+    assert found_in(write(tmp_path, graph)) == []
+
+
 def test_shapes_inside_of_bodies_and_functions_are_found(tmp_path: Path) -> None:
     body = helper.make_graph(
         [helper.make_node("Reshape", ["x", "inner"], ["a"])],
