@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         PassTextError,
         PlanError,
         PolicyError,
+        PresetError,
         ShortSourceError,
         SizeError,
         SourceChangedError,
@@ -50,8 +51,10 @@ if TYPE_CHECKING:
     from onnx_align_pass.passes.tags import decision_of, tag_tensor
     from onnx_align_pass.pipeline import WriteAlignedPass, align_pipeline
     from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
+    from onnx_align_pass.presets import PRESETS, Preset
     from onnx_align_pass.progress import Progress
     from onnx_align_pass.registry.listing import list_passes
+    from onnx_align_pass.registry.presets import PresetInfo, find_preset, list_presets
     from onnx_align_pass.registry.spec import parse_pass, pass_text
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
     from onnx_align_pass.saving import save, save_shared
@@ -79,6 +82,7 @@ _HOME = {
         "PassTextError",
         "PlanError",
         "PolicyError",
+        "PresetError",
         "ShortSourceError",
         "SizeError",
         "SourceChangedError",
@@ -98,8 +102,10 @@ _HOME = {
     "passes.tags": ("decision_of", "tag_tensor"),
     "pipeline": ("WriteAlignedPass", "align_pipeline"),
     "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
+    "presets": ("PRESETS", "Preset"),
     "progress": ("Progress",),
     "registry.listing": ("list_passes",),
+    "registry.presets": ("PresetInfo", "find_preset", "list_presets"),
     "registry.spec": ("parse_pass", "pass_text"),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
     "saving": ("save", "save_shared"),
@@ -109,6 +115,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "PRESETS",
     "AlignError",
     "AlignReport",
     "BrokenModelError",
@@ -133,6 +140,9 @@ __all__ = [
     "PassTextError",
     "PlanError",
     "PolicyError",
+    "Preset",
+    "PresetError",
+    "PresetInfo",
     "Progress",
     "ShortSourceError",
     "SizeError",
@@ -155,7 +165,9 @@ __all__ = [
     "align_file",
     "align_pipeline",
     "decision_of",
+    "find_preset",
     "list_passes",
+    "list_presets",
     "load",
     "parse_pass",
     "pass_text",

@@ -30,6 +30,7 @@ __all__ = [
     "PassTextError",
     "PlanError",
     "PolicyError",
+    "PresetError",
     "ShortSourceError",
     "SizeError",
     "SourceChangedError",
@@ -176,6 +177,19 @@ class BrokenPassError(PassTextError):
     def __init__(self, name: str, origin: str, reason: str) -> None:
         super().__init__(f"the pass {name!r} of {origin} is not usable: {reason}")
         self.reason = reason
+
+
+class PresetError(UsageError):
+    """There is no preset of this name, or it cannot be used."""
+
+    usual_hint = "Run `onnx-align presets` to see which there are."
+
+    @classmethod
+    def unknown(cls, name: str, known: list[str]) -> PresetError:
+        """Name the presets whose names are close to one that does not exist."""
+        close = get_close_matches(name, known) or [one for one in known if one.startswith(name)]
+        meant = f"Did you mean {' or '.join(close)}? " if close else ""
+        return cls(f"there is no preset {name!r}", hint=f"{meant}{cls.usual_hint}")
 
 
 class MissingExporterError(AlignError):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onnx_align_cli import options
-from onnx_align_cli.options import OUTPUT, WRITING, Pad
+from onnx_align_cli.options import OUTPUT, WRITING
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 from onnx_align_pass.errors import UsageError
@@ -35,13 +35,17 @@ def align(
             show_default=False,
         ),
     ] = None,
-    alignment: options.Alignment = "4096",
-    size_threshold: options.SizeThreshold = "1KiB",
-    align_threshold: options.AlignThreshold = "0",
-    small_alignment: options.SmallAlignment = "64",
-    pad: options.Padding = Pad.NONE,
+    preset: options.PresetName = None,
+    alignment: options.Alignment = None,
+    size_threshold: options.SizeThreshold = None,
+    align_threshold: options.AlignThreshold = None,
+    small_alignment: options.SmallAlignment = None,
+    element_floor: options.ElementFloor = None,
+    pad: options.Padding = None,
     external_data: options.ExternalData = None,
     max_shard_size: options.MaxShardSize = None,
+    rules: options.Rules = None,
+    dedupe: options.Dedupe = None,
     in_place: Annotated[
         bool,
         typer.Option(
@@ -97,14 +101,18 @@ def align(
     onnx-ir's passes on its way; what onnx-ir cannot hold is refused, not lost.
     """
     target = _target(source, destination, in_place=in_place)
-    storage = options.storage_policy(size_threshold)
-    layout = options.layout_policy(
+    wanted = options.chosen(
+        preset,
+        rules=rules,
         alignment=alignment,
+        size_threshold=size_threshold,
         align_threshold=align_threshold,
         small_alignment=small_alignment,
+        element_floor=element_floor,
         pad=pad,
         external_data=external_data,
         max_shard_size=max_shard_size,
+        dedupe=dedupe,
     )
     with SIGNALS.held():
         from onnx_align_cli.bar import progress_bar
@@ -128,8 +136,8 @@ def align(
         report = repack(
             source,
             target,
-            storage=storage,
-            layout=layout,
+            storage=wanted.storage,
+            layout=wanted.layout,
             progress=progress,
             verify=verify,
             overwrite=force,

@@ -40,6 +40,8 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "size_threshold_bytes": st.integers(0, 1 << 50),
     "align_threshold": st.integers(0, 1 << 50),
     "max_shard_size_bytes": st.integers(1, 1 << 50),
+    "max_file_bytes": st.integers(1, 1 << 50),
+    "max_files": st.integers(1, 1 << 20),
 }
 """What a policy would refuse is not drawn."""
 BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
