@@ -99,6 +99,7 @@ def align(
     The weights go from file to file and never through memory; tensors that are inside the .onnx
     move out. Sizes are bytes, or 64KiB, 2GB and the like. With --before the model goes through
     onnx-ir's passes on its way; what onnx-ir cannot hold is refused, not lost.
+    Example: onnx-align align model.onnx aligned/ --preset windows --verify
     """
     target = _target(source, destination, in_place=in_place)
     wanted = options.chosen(

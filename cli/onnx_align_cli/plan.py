@@ -53,7 +53,7 @@ def plan(
 ) -> None:
     """Show where every tensor would go, and why. Nothing is written.
 
-    For a folder, the plan of every model in it.
+    For a folder, the plan of every model in it. Example: onnx-align plan model.onnx --preset web
     """
     if as_json and as_text:
         raise UsageError("both --json and --text", hint="Leave one of them out.")

@@ -109,7 +109,7 @@ def test_a_bad_preset_or_size_is_a_usage_error(capsys: Capture, tmp_path: Path) 
     model = write_model(tmp_path)
     with pytest.raises(UsageError, match="--max-shard-size 'two'"):
         chosen("web", max_shard_size="two")
-    assert main(["align", str(model), str(tmp_path / "out"), "--preset", "aple"]) == 2
+    assert main(["plan", str(model), "--preset", "aple"]) == 2
     assert "Did you mean apple" in capsys.readouterr().err
 
 
