@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Literal, TypeAlias
 
+from onnx_align_pass.checks import at_least, plain_name, power_of_two, regular_expression
 from onnx_align_pass.errors import PolicyError
 from onnx_align_pass.tensors import SlotKind, TensorFacts
 
 __all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
 
-_PLACEHOLDER = re.compile(r"\{(?:model|stem|shard|shards|_n)\}")
 Predicate: TypeAlias = Callable[[TensorFacts], bool]
 
 SHAPE_INPUT_MAX_BYTES = 1024
@@ -20,8 +20,6 @@ SHAPE_INPUT_MAX_BYTES = 1024
 
 onnxruntime, shape inference and onnx's full checker fail when such an input is external.
 """
-MAX_ALIGNMENT = 1 << 40
-"""Far above every page; keeps offsets within the 63 bits that a file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +40,9 @@ class StorageDecision:
 
     def __post_init__(self) -> None:
         if self.alignment is not None:
-            _power_of_two("alignment", self.alignment)
+            power_of_two("alignment", self.alignment)
         if self.group is not None:
-            _plain_name(self.group)
+            plain_name(self.group)
 
 
 # Looked up once: an enum's member costs more than all else that is asked of a tensor.
@@ -87,7 +85,7 @@ class StoragePolicy:
 
     def __post_init__(self) -> None:
         if self.size_threshold_bytes is not None:
-            _at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
+            at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
         _patterns("external", self.external)
         _patterns("inline", self.inline)
 
@@ -175,19 +173,19 @@ class LayoutPolicy:
     """Whether tensors of equal dtype, size and bytes are stored once."""
 
     def __post_init__(self) -> None:
-        _power_of_two("alignment", self.alignment)
-        _power_of_two("small_alignment", self.small_alignment)
-        _at_least("align_threshold", self.align_threshold, 0)
+        power_of_two("alignment", self.alignment)
+        power_of_two("small_alignment", self.small_alignment)
+        at_least("align_threshold", self.align_threshold, 0)
         if self.max_shard_size_bytes is not None:
-            _at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
+            at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
         if self.max_file_bytes is not None:
-            _at_least("max_file_bytes", self.max_file_bytes, 1)
+            at_least("max_file_bytes", self.max_file_bytes, 1)
         if self.max_files is not None:
-            _at_least("max_files", self.max_files, 1)
+            at_least("max_files", self.max_files, 1)
         if self.pad not in ("none", "file", "tensor"):
             raise PolicyError("pad", self.pad, "one of none, file, tensor")
         if self.data_name is not None:
-            _plain_name(self.data_name)
+            plain_name(self.data_name)
 
     @property
     def keeps_homes(self) -> bool:
@@ -216,46 +214,9 @@ def _element_floor(element_bits: int) -> int:
     return 1 << (element_bytes - 1).bit_length()
 
 
-def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _at_least(option: str, value: object, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        raise PolicyError(option, value, f"a whole number of bytes, {least} or more")
-
-
-def _power_of_two(option: str, value: object) -> None:
-    if not _is_whole(value) or not 0 < value <= MAX_ALIGNMENT or value & (value - 1):
-        raise PolicyError(option, value, "a power of two, such as 64, 4096 or 65536")
-
-
 def _patterns(option: str, patterns: object) -> None:
     # A lone text is a sequence of texts too: of its letters.
     if not isinstance(patterns, tuple) or not all(isinstance(one, str) for one in patterns):
         raise PolicyError(option, patterns, "a tuple of regular expressions")
     for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise PolicyError(option, pattern, f"a regular expression ({error})") from None
-
-
-def _plain_name(name: object) -> None:
-    parts = name.split("/") if isinstance(name, str) else [""]
-    bad = (
-        not isinstance(name, str)
-        or any(part in ("", ".") for part in parts)
-        or ".." in name
-        or "\\" in name
-        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
-        or (len(name) > 1 and name[1] == ":")
-        or set("{}") & set(_PLACEHOLDER.sub("", name))
-    )
-    if bad:
-        raise PolicyError(
-            "data file name",
-            name,
-            "a relative path inside the model's folder, with / and without ..; "
-            "{model}, {stem}, {shard}, {shards} and {_n} are the only placeholders",
-        )
+        regular_expression(option, pattern)
