@@ -1,4 +1,4 @@
-"""What the fields of policies may be: each check raises a `PolicyError` that says what is needed."""
+"""What the fields of policies and rules may be: a check raises a `PolicyError` that says so."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import TypeGuard
 
 from onnx_align_pass.errors import PolicyError
 
-__all__ = ["MAX_ALIGNMENT", "at_least", "plain_name", "power_of_two", "regular_expression"]
+__all__ = [
+    "MAX_ALIGNMENT",
+    "at_least",
+    "is_whole",
+    "plain_name",
+    "power_of_two",
+    "regular_expression",
+]
 
 MAX_ALIGNMENT = 1 << 40
 """Far above every page; keeps offsets within the 63 bits that a file has."""
@@ -16,13 +23,13 @@ _PLACEHOLDER = re.compile(r"\{(?:model|stem|shard|shards|_n)\}")
 
 def at_least(option: str, value: object, least: int) -> None:
     """Refuse what is no whole number of bytes, or below `least`."""
-    if not _is_whole(value) or value < least:
+    if not is_whole(value) or value < least:
         raise PolicyError(option, value, f"a whole number of bytes, {least} or more")
 
 
 def power_of_two(option: str, value: object) -> None:
     """Refuse what is no alignment."""
-    if not _is_whole(value) or not 0 < value <= MAX_ALIGNMENT or value & (value - 1):
+    if not is_whole(value) or not 0 < value <= MAX_ALIGNMENT or value & (value - 1):
         raise PolicyError(option, value, "a power of two, such as 64, 4096 or 65536")
 
 
@@ -34,7 +41,7 @@ def regular_expression(option: str, value: str) -> re.Pattern[str]:
         raise PolicyError(option, value, f"a regular expression ({error})") from None
 
 
-def plain_name(name: object) -> None:
+def plain_name(name: object, option: str = "data file name") -> None:
     """Refuse what is no name of a data file inside the model's folder."""
     parts = name.split("/") if isinstance(name, str) else [""]
     bad = (
@@ -48,12 +55,13 @@ def plain_name(name: object) -> None:
     )
     if bad:
         raise PolicyError(
-            "data file name",
+            option,
             name,
             "a relative path inside the model's folder, with / and without ..; "
             "{model}, {stem}, {shard}, {shards} and {_n} are the only placeholders",
         )
 
 
-def _is_whole(value: object) -> TypeGuard[int]:
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether it is a whole number; True and False are none."""
     return isinstance(value, int) and not isinstance(value, bool)

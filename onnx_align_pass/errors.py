@@ -31,6 +31,7 @@ __all__ = [
     "PlanError",
     "PolicyError",
     "PresetError",
+    "RuleTextError",
     "ShortSourceError",
     "SizeError",
     "SourceChangedError",
@@ -128,6 +129,22 @@ class SizeError(UsageError):
         super().__init__(
             f"{text!r} is not a size", needed="a whole number of bytes, such as 4096, 64KiB or 2GB"
         )
+
+
+class RuleTextError(UsageError):
+    """A text is not a rule; what is said of it begins with the text, in quotes."""
+
+    def __init__(
+        self,
+        rule: str,
+        problem: str,
+        *,
+        needed: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"'{_shown(rule)}': {problem}", needed=needed, found=found, hint=hint)
+        self.rule = rule
 
 
 class SpanError(UsageError):

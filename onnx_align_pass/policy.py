@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from onnx_align_pass.checks import at_least, plain_name, power_of_two, regular_expression
 from onnx_align_pass.errors import PolicyError
+from onnx_align_pass.printable import printable
+from onnx_align_pass.rules import Rule, Wishes, wishes_of
+from onnx_align_pass.rules_text import rule_text
 from onnx_align_pass.tensors import SlotKind, TensorFacts
 
 __all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
@@ -82,17 +86,39 @@ class StoragePolicy:
     """A tensor for which this is true is external."""
     inline_if: Predicate | None = field(default=None, compare=False)
     """A tensor for which this is true is inline. Wins over `external_if`."""
+    rules: tuple[Rule, ...] = ()
+    """Wishes for single tensors: each is taken from the first rule that matches and states it.
+
+    `inline` and `inline_if` win over rules; rules win over all else. One that states an alignment
+    or a group alone leaves open whether a tensor is external.
+    """
 
     def __post_init__(self) -> None:
         if self.size_threshold_bytes is not None:
             at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
         _patterns("external", self.external)
         _patterns("inline", self.inline)
+        if not isinstance(self.rules, tuple) or not all(
+            isinstance(one, Rule) for one in self.rules
+        ):
+            raise PolicyError("rules", self.rules, "a tuple of rules")
+
+    @property
+    def asks_inputs(self) -> bool:
+        """Whether a rule asks which op inputs a tensor goes into (`TensorFacts.feeds`)."""
+        return any(rule.inputs for rule in self.rules)
 
     def decide(self, facts: TensorFacts) -> StorageDecision:
         """Decide where a tensor's bytes shall be, and say why."""
         if facts.nbytes == 0 or facts.element_bits == 0:
             return _fixed(facts)
+        if self.rules:
+            wishes = wishes_of(self.rules, facts)
+            if any(wishes):
+                return _under_rules(self._without_rules(facts), wishes)
+        return self._without_rules(facts)
+
+    def _without_rules(self, facts: TensorFacts) -> StorageDecision:
         if self.inline or self.external or self.inline_if or self.external_if:
             forced = self._forced(facts)
             if forced is not None:
@@ -122,6 +148,21 @@ class StoragePolicy:
         if self.external_if is not None and self.external_if(facts):
             return _FORCED_OUT
         return None
+
+
+@lru_cache(maxsize=4096)
+def _under_rules(decision: StorageDecision, wishes: Wishes) -> StorageDecision:
+    """Lay the wishes of rules over a decision; the reason names the rules that count."""
+    forced = None if decision == _FORCED_IN else wishes.external
+    external = decision.external if forced is None else bool(forced.external)
+    counting = (forced, wishes.alignment, wishes.group) if external else (forced,)
+    named = dict.fromkeys(f"rule '{printable(rule_text(one))}'" for one in counting if one)
+    return StorageDecision(
+        external,
+        "; ".join([*([] if forced else [decision.reason]), *named]),
+        wishes.alignment.alignment if wishes.alignment else None,
+        wishes.group.group if wishes.group else None,
+    )
 
 
 def _fixed(facts: TensorFacts) -> StorageDecision:

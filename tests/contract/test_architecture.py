@@ -16,7 +16,7 @@ GROUND_FLOOR = {
     f"onnx_align_pass.{name}"
     for name in (
         *("checks", "cures", "dtypes", "errors", "findings", "policy", "presets", "printable"),
-        *("progress", "report", "rules", "rules_text", "spans", "tensors", "units"),
+        *("progress", "report", "rule_words", "rules", "rules_text", "spans", "tensors", "units"),
     )
 }
 ONNX_OUTSIDE_MODEL = (
