@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from typing import TypeGuard
 
 from onnx_align_pass.errors import PolicyError
@@ -34,10 +35,12 @@ def power_of_two(option: str, value: object) -> None:
 
 
 def regular_expression(option: str, value: str) -> re.Pattern[str]:
-    """Compile a pattern; refuse what is none."""
+    """Compile a pattern; refuse what is none, and what Python warns of: `[[:digit:]]`, say."""
     try:
-        return re.compile(value)
-    except (re.error, OverflowError, RecursionError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            return re.compile(value)
+    except (re.error, OverflowError, RecursionError, Warning) as error:
         raise PolicyError(option, value, f"a regular expression ({error})") from None
 
 

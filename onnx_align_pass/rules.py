@@ -71,7 +71,7 @@ class Rule:
         name = None if self.name == ANY_NAME else self.name
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "_pattern", None if name is None else name_pattern(name))
-        owner = f"of the rule for {ANY_NAME if name is None else name!r}"
+        owner = f"of the rule for {name or ANY_NAME!r}"
         _check_dtype(f"dtype {owner}", self.dtype)
         _check_inputs(f"inputs {owner}", self.inputs)
         least = 0

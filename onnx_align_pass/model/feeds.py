@@ -81,9 +81,12 @@ def _nodes(
 
 def _held(node: onnx.NodeProto, place: str) -> Iterator[str]:
     """List the places of what a Constant holds."""
-    for index in range(len(node.attribute)):
+    for index, attribute in enumerate(node.attribute):
         where = f"{place}.attribute[{index}]"
-        yield from (f"{where}.t", f"{where}.sparse_tensor.values", f"{where}.sparse_tensor.indices")
+        if attribute.HasField("t"):
+            yield f"{where}.t"
+        if attribute.HasField("sparse_tensor"):
+            yield from (f"{where}.sparse_tensor.values", f"{where}.sparse_tensor.indices")
 
 
 def _looked_up(name: str, scopes: Sequence[Scope]) -> Users | None:
