@@ -68,7 +68,7 @@ class StoragePolicy:
     """Which tensors are external data, and which are inline in the model file.
 
     Raises:
-        PolicyError: A size is negative, or a pattern is not a regular expression.
+        PolicyError: A size is negative, a pattern is not a regular expression, or a rule no `Rule`.
     """
 
     size_threshold_bytes: int | None = 1024

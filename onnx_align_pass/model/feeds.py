@@ -31,8 +31,7 @@ def feeds_of(model: onnx.ModelProto) -> dict[str, tuple[Feed, ...]]:
     found: ByPlace = {}
     _graph(model.graph, "graph", (), found)
     for index, function in enumerate(model.functions):
-        scope: Scope = dict.fromkeys(function.input)
-        _nodes(function.node, f"functions[{index}]", (scope,), found)
+        _nodes(function.node, f"functions[{index}]", ({},), found)
     for index, training in enumerate(model.training_info):
         place = f"training_info[{index}]"
         _graph(training.initialization, f"{place}.initialization", (), found)

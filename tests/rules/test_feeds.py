@@ -165,6 +165,17 @@ def test_a_sparse_initializer_and_a_sparse_constant_feed_with_both_their_parts()
     }
 
 
+def test_a_nameless_tensor_feeds_nothing_nor_does_another_domains_constant() -> None:
+    proto = onnx.parser.parse_model("""
+        <ir_version: 10, opset_import: ["" : 20, "my" : 1]>
+        g (float[1] x) => (float[1] y)
+        { c = my.Constant <value = float[1] {1}> ()  a = Add (c, x)  y = Clip (a, , x) }
+    """)
+    assert model_feeds(ir.from_proto(proto)) == {}
+    proto.graph.initializer.append(onnx.helper.make_tensor("", 1, [1], [1.0]))
+    assert feeds_of(proto) == {}
+
+
 def test_training_graphs_are_each_by_themselves() -> None:
     proto = onnx.parser.parse_model(TEXT)
     training = proto.training_info.add().algorithm
