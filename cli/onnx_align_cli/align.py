@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,6 +21,7 @@ from onnx_align_cli.streams import say_json
 from onnx_align_pass.errors import UsageError
 
 if TYPE_CHECKING:
+    from onnx_align_pass.presets import Preset
     from onnx_align_pass.report import AlignReport
 
 __all__ = ["align"]
@@ -144,10 +146,22 @@ def align(
             overwrite=force,
             durable=durable,
         )
+    report = _advised(report, wanted.preset)
     if as_json:
         say_json(report.to_json())
     elif not quiet:
         show_report(report)
+
+
+def _advised(report: AlignReport, preset: Preset | None) -> AlignReport:
+    """Note with each model what its consumer wants to be told."""
+    if preset is None:
+        return report
+    models = []
+    for model in report.models:
+        advice = preset.advice_for(len(model.data_files))
+        models.append(replace(model, notes=(*model.notes, advice)) if advice else model)
+    return replace(report, models=tuple(models))
 
 
 def _target(source: Path, destination: str | None, *, in_place: bool) -> Path | None:

@@ -119,5 +119,7 @@ def test_align_lays_tensors_as_the_preset_says(capsys: Capture, tmp_path: Path) 
     target.mkdir()
     arguments = ["align", str(model), f"{target}/", "--preset", "web", "--max-shard-size", "4100"]
     assert main([*arguments, "--json"]) == 0
-    files = json.loads(capsys.readouterr().out)["models"][0]["data_files"]
-    assert [one["name"] for one in files] == ["model.onnx_data", "model.onnx_data_1"]
+    done = json.loads(capsys.readouterr().out)["models"][0]
+    names = [one["name"] for one in done["data_files"]]
+    assert names == ["model.onnx_data", "model.onnx_data_1"]
+    assert any("use_external_data_format: 2" in note for note in done["notes"])
