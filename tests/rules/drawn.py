@@ -20,6 +20,7 @@ PATTERNS = (
     "a: .",
     r"onnx::MatMul_\d+",
     "w",
+    "encoder",
     "重.",
 )
 TYPES = {"FLOAT": 32, "FLOAT16": 16, "INT4": 4, "INT64": 64}
