@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         PlanError,
         PolicyError,
         PresetError,
+        RuleTextError,
         ShortSourceError,
         SizeError,
         SourceChangedError,
@@ -57,6 +58,8 @@ if TYPE_CHECKING:
     from onnx_align_pass.registry.presets import PresetInfo, find_preset, list_presets
     from onnx_align_pass.registry.spec import parse_pass, pass_text
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
+    from onnx_align_pass.rules import Rule
+    from onnx_align_pass.rules_text import parse_rule, rule_text
     from onnx_align_pass.saving import save, save_shared
     from onnx_align_pass.tensors import TensorFacts
     from onnx_align_pass.transfer.recover import Leftover, recover_folder
@@ -83,6 +86,7 @@ _HOME = {
         "PlanError",
         "PolicyError",
         "PresetError",
+        "RuleTextError",
         "ShortSourceError",
         "SizeError",
         "SourceChangedError",
@@ -108,6 +112,8 @@ _HOME = {
     "registry.presets": ("PresetInfo", "find_preset", "list_presets"),
     "registry.spec": ("parse_pass", "pass_text"),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
+    "rules": ("Rule",),
+    "rules_text": ("parse_rule", "rule_text"),
     "saving": ("save", "save_shared"),
     "tensors": ("TensorFacts",),
     "transfer.recover": ("Leftover", "recover_folder"),
@@ -144,6 +150,8 @@ __all__ = [
     "PresetError",
     "PresetInfo",
     "Progress",
+    "Rule",
+    "RuleTextError",
     "ShortSourceError",
     "SizeError",
     "SourceChangedError",
@@ -170,11 +178,13 @@ __all__ = [
     "list_presets",
     "load",
     "parse_pass",
+    "parse_rule",
     "pass_text",
     "plan_file",
     "plan_json",
     "plan_text",
     "recover_folder",
+    "rule_text",
     "save",
     "save_shared",
     "tag_tensor",

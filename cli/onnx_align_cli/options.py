@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, overload
 
 import typer
 
-from onnx_align_pass.errors import SizeError, UsageError
+from onnx_align_pass.errors import RuleTextError, SizeError, UsageError
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.units import parse_size
 
 if TYPE_CHECKING:
     from onnx_align_pass.presets import Preset
+    from onnx_align_pass.rules import Rule
 
 __all__ = [
     "OUTPUT",
@@ -188,7 +189,7 @@ Rules = Annotated[
         metavar="RULE",
         help="For the tensors that a pattern names: 'decoder.*: alignment=64', "
         "'.*: dtype=INT4 min-size=1MiB input=MatMul.1 external group=experts.data'. Repeatable; "
-        "the first that matches counts.",
+        "each wish is taken from the first that matches and states it.",
         show_default=False,
         rich_help_panel=LAYOUT,
     ),
@@ -250,11 +251,23 @@ def chosen(
 
 
 def _storage(base: StoragePolicy, size_threshold: str | None, rules: list[str]) -> StoragePolicy:
+    base = replace(base, rules=(*map(_rule, rules), *base.rules)) if rules else base
     if size_threshold is not None:
         keep = size_threshold.strip().lower() == KEEP
         threshold = None if keep else _size("--size-threshold", size_threshold)
         base = replace(base, size_threshold_bytes=threshold)
     return base
+
+
+def _rule(text: str) -> Rule:
+    from onnx_align_pass.rules_text import parse_rule
+
+    try:
+        return parse_rule(text)
+    except RuleTextError as error:
+        raise UsageError(
+            f"--rule {error.problem}", needed=error.needed, found=error.found, hint=error.hint
+        ) from None
 
 
 @overload

@@ -10,7 +10,7 @@ import pytest
 
 from onnx_align_cli import main
 from onnx_align_cli.options import Pad, chosen
-from onnx_align_pass import PRESETS, LayoutPolicy, StoragePolicy, UsageError, plan_file
+from onnx_align_pass import PRESETS, LayoutPolicy, Rule, StoragePolicy, UsageError, plan_file
 from onnx_align_pass.layout.bloat import bloat, reference_weights
 from onnx_align_pass.layout.planner import round_up
 
@@ -123,3 +123,31 @@ def test_align_lays_tensors_as_the_preset_says(capsys: Capture, tmp_path: Path) 
     names = [one["name"] for one in done["data_files"]]
     assert names == ["model.onnx_data", "model.onnx_data_1"]
     assert any("use_external_data_format: 2" in note for note in done["notes"])
+
+
+def test_rules_stand_before_those_of_a_preset_in_their_order() -> None:
+    found = chosen("page", rules=["decoder.*: alignment=64", ".*: inline"])
+    assert found.storage.rules == (
+        Rule("decoder.*", alignment=64),
+        Rule(external=False),
+    )
+
+
+def test_a_rule_that_cannot_be_read_is_pointed_at(capsys: Capture, tmp_path: Path) -> None:
+    model = write_model(tmp_path)
+    assert main(["plan", str(model), "--rule", "decoder.*: alignmnet=64"]) == 2
+    err = capsys.readouterr().err
+    assert "--rule 'decoder.*: alignmnet=64'" in err
+    assert "Did you mean alignment?" in err
+
+
+def test_a_rule_decides_and_one_that_matches_nothing_is_noted(
+    capsys: Capture, tmp_path: Path
+) -> None:
+    model = write_model(tmp_path, "a", "b")
+    rules = ["--rule", "b: alignment=65536", "--rule", "decodr.*: inline"]
+    assert main(["plan", str(model), *rules, "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [one["to"]["offset"] for one in plan["tensors"]] == [0, 65536]
+    assert "rule 'b: alignment=65536'" in plan["tensors"][1]["why"]
+    assert any("'decodr.*: inline' matches no tensor" in note for note in plan["notes"])
