@@ -57,7 +57,6 @@ def inspect(
     bytes, and what readers will refuse. For a folder, a line for each model in it.
 
     What is wrong is shown and changes no exit code: `verify` judges.
-
     Example: onnx-align inspect model.onnx --html report.html
     """
     with SIGNALS.held():

@@ -46,21 +46,20 @@ def find_hazards(inventory: Inventory, looked: Sequence[LookedAt]) -> Iterator[F
 
 
 def _shapes(inventory: Inventory) -> Iterator[Found]:
-    fed = {one.tensor: one for one in reversed(list(shape_inputs(inventory)))}
+    fed = list(shape_inputs(inventory))
     if not fed:
         return
-    tensors = sorted(fed)
-    first = fed[tensors[0]]
+    first = fed[0]
     error = TensorError(
         "it feeds a shape, and is external",
         tensor=inventory.entries[first.tensor].slot.name,
         file=inventory.skeleton.path,
         needed="inline, where onnxruntime and shape inference read it",
-        found=f"input {first.input} of {first.op_type} '{first.node}'",
+        found=f"input {first.input} of {first.op_type}",
         hint="Repack it: by default tensors of rank 0 or 1 and up to 1 KiB come inline.",
         code="shape-input-external",
     )
-    yield found_together("warning", error, tensors, also="more tensors")
+    yield found_together("warning", error, [one.tensor for one in fed])
 
 
 def _model_size(inventory: Inventory) -> Iterator[Found]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from onnx_align_pass.errors import AlignError
@@ -10,9 +10,11 @@ from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.inventory import Entry, Inventory
 from onnx_align_pass.inspection.report import PresetReport
 from onnx_align_pass.layout.satisfy import Breach, Lying, first_breach
+from onnx_align_pass.model.feeds import feeds_of
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.presets import Preset
 from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.tensors import Feed
 
 __all__ = ["preset_reports"]
 
@@ -41,6 +43,7 @@ class _Held:
 
     def __init__(self, inventory: Inventory, looked: Sequence[LookedAt]) -> None:
         self._entries = inventory.entries
+        self._model = inventory.skeleton.proto
         self._looked = looked
         self._sizes = {
             one.report.name: one.report.nbytes for one in looked if one.report.nbytes is not None
@@ -84,7 +87,8 @@ class _Held:
 
     def _kept_in(self, storage: StoragePolicy) -> Met:
         """Tensors that are inline, and should not be."""
-        kept = [one for one in self._entries if _should_move(one, storage)]
+        feeds = feeds_of(self._model) if storage.asks_inputs else {}
+        kept = [one for one in self._entries if _should_move(one, storage, feeds)]
         if not kept:
             return None, 0
         first = kept[0]
@@ -112,10 +116,14 @@ class _Held:
         return (found[0].sentence if found else None), len(found)
 
 
-def _should_move(entry: Entry, storage: StoragePolicy) -> bool:
+def _should_move(
+    entry: Entry, storage: StoragePolicy, feeds: Mapping[str, tuple[Feed, ...]]
+) -> bool:
     facts = entry.facts
     if facts is None or facts.is_external or entry.fault is not None:
         return False
+    if feeds:
+        facts = facts._replace(feeds=feeds.get(entry.slot.place, ()))
     return storage.decide(facts).external
 
 
