@@ -20,7 +20,6 @@ from onnx_align_pass.inspection.satisfied import preset_reports
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.presets import PRESETS
 from onnx_align_pass.references import References
-from onnx_align_pass.repack_folder import models_below
 
 __all__ = ["inspect_file", "inspect_folder"]
 
@@ -54,6 +53,8 @@ def inspect_folder(path: StrPath, *, duplicates: bool = True) -> tuple[ModelRepo
         ModelNotFoundError: There is none, or a folder below cannot be read.
         UnsafeDataFileError: A folder below is a symlink.
     """
+    from onnx_align_pass.repack_folder import models_below  # all that writes comes with it
+
     references = References()
     return tuple(
         _or_unreadable(model, references, duplicates=duplicates)
