@@ -45,6 +45,14 @@ if TYPE_CHECKING:
         VerifyError,
         WriteError,
     )
+    from onnx_align_pass.findings import Finding
+    from onnx_align_pass.inspecting import inspect_file, inspect_folder
+    from onnx_align_pass.inspection.report import (
+        DataFileReport,
+        ModelReport,
+        PresetReport,
+        TensorReport,
+    )
     from onnx_align_pass.layout.plan import LayoutPlan
     from onnx_align_pass.layout.render import plan_json, plan_text
     from onnx_align_pass.loading import load
@@ -99,6 +107,17 @@ _HOME = {
         "VerifyError",
         "WriteError",
     ),
+    "findings": ("Finding",),
+    "inspecting": (
+        "inspect_file",
+        "inspect_folder",
+    ),
+    "inspection.report": (
+        "DataFileReport",
+        "ModelReport",
+        "PresetReport",
+        "TensorReport",
+    ),
     "layout.plan": ("LayoutPlan",),
     "layout.render": ("plan_json", "plan_text"),
     "loading": ("load",),
@@ -127,12 +146,14 @@ __all__ = [
     "BrokenModelError",
     "BrokenPassError",
     "DataFile",
+    "DataFileReport",
     "DataFileSharedError",
     "DestinationError",
     "DestinationExistsError",
     "DestinationIsSourceError",
     "DiskFullError",
     "ExternalDataError",
+    "Finding",
     "LayoutPlan",
     "LayoutPolicy",
     "Leftover",
@@ -141,6 +162,7 @@ __all__ = [
     "ModelAlignment",
     "ModelError",
     "ModelNotFoundError",
+    "ModelReport",
     "PassFailedError",
     "PassOptionError",
     "PassTextError",
@@ -149,6 +171,7 @@ __all__ = [
     "Preset",
     "PresetError",
     "PresetInfo",
+    "PresetReport",
     "Progress",
     "Rule",
     "RuleTextError",
@@ -161,6 +184,7 @@ __all__ = [
     "TagExternalDataPass",
     "TensorError",
     "TensorFacts",
+    "TensorReport",
     "UninitializedTensorError",
     "UnknownPassError",
     "UnsafeDataFileError",
@@ -174,6 +198,8 @@ __all__ = [
     "align_pipeline",
     "decision_of",
     "find_preset",
+    "inspect_file",
+    "inspect_folder",
     "list_passes",
     "list_presets",
     "load",
