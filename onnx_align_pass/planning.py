@@ -49,6 +49,6 @@ def proven_plan(
         layout,
         model_name=model_name,
         keep_homes=keep_homes,
-        notes=[*notes, *said, *files.notes],
+        notes=[*notes, *said],
     )
     return check_plan(plan, layout)

@@ -14,6 +14,7 @@ from onnx_align_pass.origin import Origin
 from onnx_align_pass.planning import proven_plan
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import Prepared, Reading, open_sources, read_tensors
+from onnx_align_pass.rules_text import rule_notes
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorRequest
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -137,7 +138,14 @@ def opened_group(
                 readings.append(read_tensors(source, own, storage))
                 files.adopt(own)
         requests = [one for reading in readings for one in _told_apart(reading)]
-        plan = proven_plan(requests, layout, files, model_name=sources[0].name)
+        rules = rule_notes(storage.rules, [one.facts for one in requests])
+        plan = proven_plan(
+            requests,
+            layout,
+            files,
+            model_name=sources[0].name,
+            notes=[*files.notes, *rules],
+        )
         placements = iter(plan.placements)
         members = [
             Member(folder / one.skeleton.path.name, one, tuple(islice(placements, len(one.placed))))
