@@ -18,7 +18,7 @@ from onnx_align_pass import (
     align_file,
     plan_file,
 )
-from onnx_align_pass.policy import StorageDecision
+from onnx_align_pass.rules import Rule
 from tests.corpus import oracle
 from tests.corpus.build import external, numbers, showing, write
 from tests.corpus.case import Case
@@ -135,18 +135,12 @@ def test_each_stays_in_its_data_file_where_files_are_kept(tmp_path: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model.onnx", "one.data"]
 
 
-def test_tensors_that_are_asked_into_other_files_share_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tensors_that_are_asked_into_other_files_share_nothing(tmp_path: Path) -> None:
     same = numbers("same", [600])
     model = write(tmp_path, showing([named(same, name) for name in ("a", "b", "c", "d")]))
-    groups = {"a": "x.bin", "b": None, "c": "{stem}.bin", "d": "model.bin"}
-    monkeypatch.setattr(
-        StoragePolicy,
-        "decide",
-        lambda _, facts: StorageDecision(True, "asked", group=groups[facts.slot.name]),
-    )
-    align_file(model, tmp_path / "out" / "model.onnx", layout=DEDUPE)
+    groups = {"a": "x.bin", "c": "{stem}.bin", "d": "model.bin"}
+    storage = StoragePolicy(rules=tuple(Rule(name, group=one) for name, one in groups.items()))
+    align_file(model, tmp_path / "out" / "model.onnx", storage=storage, layout=DEDUPE)
     found = ranges(tmp_path / "out" / "model.onnx")
     assert {name: entries[0] for name, entries in found.items()} == {
         "a": "x.bin",
@@ -195,17 +189,12 @@ def test_a_tie_across_shards_is_one_range(tmp_path: Path) -> None:
     assert len(report.models[0].data_files) == 2
 
 
-def test_the_larger_boundary_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_larger_boundary_counts(tmp_path: Path) -> None:
     same = numbers("same", [1000])
     arrays = {"before": numbers("b", [999]), "low": same, "high": same}
     model = write(tmp_path, showing([named(array, name) for name, array in arrays.items()]))
-    wanted = {"before": 64, "low": 64, "high": 8192}
-    monkeypatch.setattr(
-        StoragePolicy,
-        "decide",
-        lambda _, facts: StorageDecision(True, "asked", alignment=wanted[facts.slot.name]),
-    )
-    align_file(model, tmp_path / "out.onnx", layout=DEDUPE)
+    storage = StoragePolicy(rules=(Rule("high", alignment=8192), Rule(alignment=64)))
+    align_file(model, tmp_path / "out.onnx", storage=storage, layout=DEDUPE)
     found = ranges(tmp_path / "out.onnx")
     assert found["low"] == found["high"] == ("out.onnx.data", "8192", "4000")
 

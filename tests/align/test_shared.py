@@ -11,11 +11,10 @@ from onnx import GraphProto, TensorProto, numpy_helper
 from onnx_align_pass import (
     AlignReport,
     LayoutPolicy,
-    StorageDecision,
     StoragePolicy,
-    TensorFacts,
     align_file,
 )
+from onnx_align_pass.rules import Rule
 from onnx_align_pass.shared import align_shared
 from tests.corpus import oracle
 from tests.corpus.build import DATA, external, numbers, showing, tensor, write
@@ -224,24 +223,23 @@ def test_a_group_of_one_is_a_model_with_its_duplicates_once(
     assert report.tensor_bytes == 4 * (96 * 32 + 2500)
 
 
-def test_groups_that_are_asked_for_are_files_of_their_own(
-    models: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_files_that_rules_ask_for_are_beside_the_shared_one(
+    models: list[Path], tmp_path: Path
 ) -> None:
-    def decide(_: StoragePolicy, facts: TensorFacts) -> StorageDecision:
-        small = facts.nbytes < 1024
-        group = "{stem}.bin" if facts.slot.name in ("enc.w", "dec.w") else None
-        return StorageDecision(not small, "asked", group=group)
-
-    monkeypatch.setattr(StoragePolicy, "decide", decide)
-    share(models, tmp_path / "out")
+    rules = (Rule(r"(enc|dec)\.w", group="{stem}.bin"), Rule("nobody's", alignment=64))
+    storage = StoragePolicy(rules=rules)
+    report = share(models, tmp_path / "out", storage=storage)
     same(models, tmp_path / "out")
+    notes = [note for one in report.models for note in one.notes]
+    assert len([note for note in notes if "nobody's" in note]) == 1
+    assert not [note for note in notes if "dec" in note]
     assert ranges(tmp_path / "out" / "encoder.onnx")["enc.w"][0] == "encoder.bin"
     assert ranges(tmp_path / "out" / "decoder.onnx")["dec.w"][0] == "decoder.bin"
     assert ranges(tmp_path / "out" / "joiner.onnx")["again"][0] == NAME
-    assert states(share(models, tmp_path / "out")) == [True] * 3
+    assert states(share(models, tmp_path / "out", storage=storage)) == [True] * 3
     for lost in models:
         (tmp_path / "out" / lost.name).unlink()
-        share(models, tmp_path / "out")
+        share(models, tmp_path / "out", storage=storage)
         same(models, tmp_path / "out")
 
 
