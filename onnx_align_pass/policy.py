@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeGuard
+from typing import Final, Literal, TypeAlias, TypeGuard
 
 from onnx_align_pass.errors import PolicyError
 from onnx_align_pass.tensors import SlotKind, TensorFacts
 
-__all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
+__all__ = ["PLACEHOLDERS", "LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
 
-_PLACEHOLDER = re.compile(r"\{(?:model|stem|shard|shards|_n)\}")
+PLACEHOLDERS: Final = ("{model}", "{stem}", "{shard}", "{shards}", "{_n}")
+"""What stands for something else in the name of a data file."""
+_PLACEHOLDER = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 Predicate: TypeAlias = Callable[[TensorFacts], bool]
 
 SHAPE_INPUT_MAX_BYTES = 1024
@@ -38,7 +40,8 @@ class StorageDecision:
     alignment: int | None = None
     """Bytes; overrides the layout's alignment for this tensor."""
     group: str | None = None
-    """Name of the data file that this tensor goes into, in place of the default one."""
+    """Name of the data file that this tensor goes into, in place of the default one; a template,
+    as `LayoutPolicy.data_name` is."""
 
     def __post_init__(self) -> None:
         if self.alignment is not None:
@@ -242,20 +245,26 @@ def _patterns(option: str, patterns: object) -> None:
 
 
 def _plain_name(name: object) -> None:
-    parts = name.split("/") if isinstance(name, str) else [""]
-    bad = (
-        not isinstance(name, str)
-        or any(part in ("", ".") for part in parts)
-        or ".." in name
-        or "\\" in name
-        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
-        or (len(name) > 1 and name[1] == ":")
-        or set("{}") & set(_PLACEHOLDER.sub("", name))
-    )
-    if bad:
+    # Of the first shard `{_n}` is nothing: what is left must be a name, too.
+    if not isinstance(name, str) or not (_is_plain(name) and _is_plain(name.replace("{_n}", ""))):
         raise PolicyError(
             "data file name",
             name,
             "a relative path inside the model's folder, with / and without ..; "
             "{model}, {stem}, {shard}, {shards} and {_n} are the only placeholders",
         )
+    if "{shards}" in name and "{shard}" not in name and "{_n}" not in name:
+        raise PolicyError(
+            "data file name", name, "a {shard} beside {shards}: all shards would have one name"
+        )
+
+
+def _is_plain(name: str) -> bool:
+    return not (
+        any(part in ("", ".") for part in name.split("/"))
+        or ".." in name
+        or "\\" in name
+        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
+        or (len(name) > 1 and name[1] == ":")
+        or set("{}") & set(_PLACEHOLDER.sub("", name))
+    )
