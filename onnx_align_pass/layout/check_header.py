@@ -54,7 +54,7 @@ def _unlisted(
     for request, _, offset, length, _, _, _ in placements:
         slot = request.facts.slot
         wanted = [offset - start, offset - start + length]
-        key = slot.name if left.get(slot.name) == wanted else slot.place
+        key = slot.place if left.get(slot.place) == wanted else slot.name
         if left.pop(key, None) != wanted:
             yield slot.name, f"the header of {file.name} has no entry of its range"
     for key in left:
