@@ -94,8 +94,11 @@ def test_the_largest_boundary_in_the_file_is_where_its_data_begins(tmp_path: Pat
         layout = LayoutPolicy(alignment=alignment, data_name=f"{alignment}.safetensors")
         align_file(model, tmp_path / "out.onnx", layout=layout, durable=False, overwrite=True)
         assert_valid(tmp_path / "out.onnx", alignment)
-        (start,) = (tmp_path / f"{alignment}.safetensors").read_bytes()[:1]
-        assert (8 + start) % 8 == 0
+        content = (tmp_path / f"{alignment}.safetensors").read_bytes()
+        start = 8 + int.from_bytes(content[:8], "little")
+        assert start % max(8, alignment) == 0
+        offsets = [offset for _, offset, _ in external_entries(tmp_path / "out.onnx").values()]
+        assert min(offsets) == start
 
 
 @pytest.mark.parametrize(
