@@ -31,6 +31,8 @@ if TYPE_CHECKING:
         PassTextError,
         PlanError,
         PolicyError,
+        PresetError,
+        RuleTextError,
         ShortSourceError,
         SizeError,
         SourceChangedError,
@@ -50,10 +52,14 @@ if TYPE_CHECKING:
     from onnx_align_pass.passes.tags import decision_of, tag_tensor
     from onnx_align_pass.pipeline import WriteAlignedPass, align_pipeline
     from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
+    from onnx_align_pass.presets import PRESETS, Preset
     from onnx_align_pass.progress import Progress
     from onnx_align_pass.registry.listing import list_passes
+    from onnx_align_pass.registry.presets import PresetInfo, find_preset, list_presets
     from onnx_align_pass.registry.spec import parse_pass, pass_text
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
+    from onnx_align_pass.rules import Rule
+    from onnx_align_pass.rules_text import parse_rule, rule_text
     from onnx_align_pass.saving import save, save_shared
     from onnx_align_pass.tensors import TensorFacts
     from onnx_align_pass.transfer.recover import Leftover, recover_folder
@@ -79,6 +85,8 @@ _HOME = {
         "PassTextError",
         "PlanError",
         "PolicyError",
+        "PresetError",
+        "RuleTextError",
         "ShortSourceError",
         "SizeError",
         "SourceChangedError",
@@ -98,10 +106,14 @@ _HOME = {
     "passes.tags": ("decision_of", "tag_tensor"),
     "pipeline": ("WriteAlignedPass", "align_pipeline"),
     "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
+    "presets": ("PRESETS", "Preset"),
     "progress": ("Progress",),
     "registry.listing": ("list_passes",),
+    "registry.presets": ("PresetInfo", "find_preset", "list_presets"),
     "registry.spec": ("parse_pass", "pass_text"),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
+    "rules": ("Rule",),
+    "rules_text": ("parse_rule", "rule_text"),
     "saving": ("save", "save_shared"),
     "tensors": ("TensorFacts",),
     "transfer.recover": ("Leftover", "recover_folder"),
@@ -109,6 +121,7 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "PRESETS",
     "AlignError",
     "AlignReport",
     "BrokenModelError",
@@ -133,7 +146,12 @@ __all__ = [
     "PassTextError",
     "PlanError",
     "PolicyError",
+    "Preset",
+    "PresetError",
+    "PresetInfo",
     "Progress",
+    "Rule",
+    "RuleTextError",
     "ShortSourceError",
     "SizeError",
     "SourceChangedError",
@@ -155,14 +173,18 @@ __all__ = [
     "align_file",
     "align_pipeline",
     "decision_of",
+    "find_preset",
     "list_passes",
+    "list_presets",
     "load",
     "parse_pass",
+    "parse_rule",
     "pass_text",
     "plan_file",
     "plan_json",
     "plan_text",
     "recover_folder",
+    "rule_text",
     "save",
     "save_shared",
     "tag_tensor",

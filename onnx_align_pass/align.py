@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from onnx_align_pass.checks import PLACEHOLDERS
 from onnx_align_pass.errors import DestinationError, DestinationExistsError
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.paths import StrPath, given_path
-from onnx_align_pass.policy import PLACEHOLDERS, LayoutPolicy, StoragePolicy
+from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.references import References

@@ -31,6 +31,8 @@ __all__ = [
     "PassTextError",
     "PlanError",
     "PolicyError",
+    "PresetError",
+    "RuleTextError",
     "ShortSourceError",
     "SizeError",
     "SourceChangedError",
@@ -130,6 +132,22 @@ class SizeError(UsageError):
         )
 
 
+class RuleTextError(UsageError):
+    """A text is not a rule; what is said of it begins with the text, in quotes."""
+
+    def __init__(
+        self,
+        rule: str,
+        problem: str,
+        *,
+        needed: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"'{_shown(rule)}': {problem}", needed=needed, found=found, hint=hint)
+        self.rule = rule
+
+
 class SpanError(UsageError):
     """A range of a file has a negative offset or length."""
 
@@ -177,6 +195,19 @@ class BrokenPassError(PassTextError):
     def __init__(self, name: str, origin: str, reason: str) -> None:
         super().__init__(f"the pass {name!r} of {origin} is not usable: {reason}")
         self.reason = reason
+
+
+class PresetError(UsageError):
+    """There is no preset of this name, or it cannot be used."""
+
+    usual_hint = "Run `onnx-align presets` to see which there are."
+
+    @classmethod
+    def unknown(cls, name: str, known: list[str]) -> PresetError:
+        """Name the presets whose names are close to one that does not exist."""
+        close = get_close_matches(name, known) or [one for one in known if one.startswith(name)]
+        meant = f"Did you mean {' or '.join(close)}? " if close else ""
+        return cls(f"there is no preset {name!r}", hint=f"{meant}{cls.usual_hint}")
 
 
 class MissingExporterError(AlignError):

@@ -5,16 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias, TypeGuard
+from functools import lru_cache
+from typing import Literal, TypeAlias
 
+from onnx_align_pass.checks import at_least, plain_name, power_of_two, regular_expression
 from onnx_align_pass.errors import PolicyError
+from onnx_align_pass.printable import printable
+from onnx_align_pass.rules import Rule, Wishes, wishes_of
+from onnx_align_pass.rules_text import rule_text
 from onnx_align_pass.tensors import SlotKind, TensorFacts
 
-__all__ = ["PLACEHOLDERS", "LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
+__all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
 
-PLACEHOLDERS: Final = ("{model}", "{stem}", "{shard}", "{shards}", "{_n}")
-"""What stands for something else in the name of a data file."""
-_PLACEHOLDER = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 Predicate: TypeAlias = Callable[[TensorFacts], bool]
 
 SHAPE_INPUT_MAX_BYTES = 1024
@@ -22,8 +24,6 @@ SHAPE_INPUT_MAX_BYTES = 1024
 
 onnxruntime, shape inference and onnx's full checker fail when such an input is external.
 """
-MAX_ALIGNMENT = 1 << 40
-"""Far above every page; keeps offsets within the 63 bits that a file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +45,9 @@ class StorageDecision:
 
     def __post_init__(self) -> None:
         if self.alignment is not None:
-            _power_of_two("alignment", self.alignment)
+            power_of_two("alignment", self.alignment)
         if self.group is not None:
-            _plain_name(self.group)
+            plain_name(self.group)
 
 
 # Looked up once: an enum's member costs more than all else that is asked of a tensor.
@@ -69,7 +69,7 @@ class StoragePolicy:
     """Which tensors are external data, and which are inline in the model file.
 
     Raises:
-        PolicyError: A size is negative, or a pattern is not a regular expression.
+        PolicyError: A size is negative, a pattern is not a regular expression, or a rule no `Rule`.
     """
 
     size_threshold_bytes: int | None = 1024
@@ -87,17 +87,39 @@ class StoragePolicy:
     """A tensor for which this is true is external."""
     inline_if: Predicate | None = field(default=None, compare=False)
     """A tensor for which this is true is inline. Wins over `external_if`."""
+    rules: tuple[Rule, ...] = ()
+    """Wishes for single tensors: each is taken from the first rule that matches and states it.
+
+    `inline` and `inline_if` win over rules; rules win over all else. One that states an alignment
+    or a group alone leaves open whether a tensor is external.
+    """
 
     def __post_init__(self) -> None:
         if self.size_threshold_bytes is not None:
-            _at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
+            at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
         _patterns("external", self.external)
         _patterns("inline", self.inline)
+        if not isinstance(self.rules, tuple) or not all(
+            isinstance(one, Rule) for one in self.rules
+        ):
+            raise PolicyError("rules", self.rules, "a tuple of rules")
+
+    @property
+    def asks_inputs(self) -> bool:
+        """Whether a rule asks which op inputs a tensor goes into (`TensorFacts.feeds`)."""
+        return any(rule.inputs for rule in self.rules)
 
     def decide(self, facts: TensorFacts) -> StorageDecision:
         """Decide where a tensor's bytes shall be, and say why."""
         if facts.nbytes == 0 or facts.element_bits == 0:
             return _fixed(facts)
+        if self.rules:
+            wishes = wishes_of(self.rules, facts)
+            if any(wishes):
+                return _under_rules(self._without_rules(facts), wishes)
+        return self._without_rules(facts)
+
+    def _without_rules(self, facts: TensorFacts) -> StorageDecision:
         if self.inline or self.external or self.inline_if or self.external_if:
             forced = self._forced(facts)
             if forced is not None:
@@ -127,6 +149,21 @@ class StoragePolicy:
         if self.external_if is not None and self.external_if(facts):
             return _FORCED_OUT
         return None
+
+
+@lru_cache(maxsize=4096)
+def _under_rules(decision: StorageDecision, wishes: Wishes) -> StorageDecision:
+    """Lay the wishes of rules over a decision; the reason names the rules that count."""
+    forced = None if decision == _FORCED_IN else wishes.external
+    external = decision.external if forced is None else bool(forced.external)
+    counting = (forced, wishes.alignment, wishes.group) if external else (forced,)
+    named = dict.fromkeys(f"rule '{printable(rule_text(one))}'" for one in counting if one)
+    return StorageDecision(
+        external,
+        "; ".join([*([] if forced else [decision.reason]), *named]),
+        wishes.alignment.alignment if wishes.alignment else None,
+        wishes.group.group if wishes.group else None,
+    )
 
 
 def _fixed(facts: TensorFacts) -> StorageDecision:
@@ -183,19 +220,19 @@ class LayoutPolicy:
     """Whether tensors of equal dtype, size and bytes are stored once."""
 
     def __post_init__(self) -> None:
-        _power_of_two("alignment", self.alignment)
-        _power_of_two("small_alignment", self.small_alignment)
-        _at_least("align_threshold", self.align_threshold, 0)
+        power_of_two("alignment", self.alignment)
+        power_of_two("small_alignment", self.small_alignment)
+        at_least("align_threshold", self.align_threshold, 0)
         if self.max_shard_size_bytes is not None:
-            _at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
+            at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
         if self.max_file_bytes is not None:
-            _at_least("max_file_bytes", self.max_file_bytes, 1)
+            at_least("max_file_bytes", self.max_file_bytes, 1)
         if self.max_files is not None:
-            _at_least("max_files", self.max_files, 1)
+            at_least("max_files", self.max_files, 1)
         if self.pad not in ("none", "file", "tensor"):
             raise PolicyError("pad", self.pad, "one of none, file, tensor")
         if self.data_name is not None:
-            _plain_name(self.data_name)
+            plain_name(self.data_name)
 
     @property
     def keeps_homes(self) -> bool:
@@ -224,52 +261,9 @@ def _element_floor(element_bits: int) -> int:
     return 1 << (element_bytes - 1).bit_length()
 
 
-def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _at_least(option: str, value: object, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        raise PolicyError(option, value, f"a whole number of bytes, {least} or more")
-
-
-def _power_of_two(option: str, value: object) -> None:
-    if not _is_whole(value) or not 0 < value <= MAX_ALIGNMENT or value & (value - 1):
-        raise PolicyError(option, value, "a power of two, such as 64, 4096 or 65536")
-
-
 def _patterns(option: str, patterns: object) -> None:
     # A lone text is a sequence of texts too: of its letters.
     if not isinstance(patterns, tuple) or not all(isinstance(one, str) for one in patterns):
         raise PolicyError(option, patterns, "a tuple of regular expressions")
     for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise PolicyError(option, pattern, f"a regular expression ({error})") from None
-
-
-def _plain_name(name: object) -> None:
-    # Of the first shard `{_n}` is nothing: what is left must be a name, too.
-    if not isinstance(name, str) or not (_is_plain(name) and _is_plain(name.replace("{_n}", ""))):
-        raise PolicyError(
-            "data file name",
-            name,
-            "a relative path inside the model's folder, with / and without ..; "
-            "{model}, {stem}, {shard}, {shards} and {_n} are the only placeholders",
-        )
-    if "{shards}" in name and "{shard}" not in name and "{_n}" not in name:
-        raise PolicyError(
-            "data file name", name, "a {shard} beside {shards}: all shards would have one name"
-        )
-
-
-def _is_plain(name: str) -> bool:
-    return not (
-        any(part in ("", ".") for part in name.split("/"))
-        or ".." in name
-        or "\\" in name
-        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
-        or (len(name) > 1 and name[1] == ":")
-        or set("{}") & set(_PLACEHOLDER.sub("", name))
-    )
+        regular_expression(option, pattern)

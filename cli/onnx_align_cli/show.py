@@ -26,6 +26,8 @@ MANY_ROWS: Final = 1000
 _NEVER_FOLDED: Final = 14
 """Columns of no more than this width are not folded."""
 _GAP: Final = "  "
+_LABEL: Final = 9
+"""Columns that the label of a fact takes at least."""
 _RICH_GAP: Final = 3
 
 
@@ -92,10 +94,11 @@ def _padded(text: str, column: Column, width: int) -> str:
 
 def show_facts(headline: str, facts: Iterable[tuple[str, str]]) -> None:
     """Print a headline and labelled lines. Lines are not wrapped, so that paths can be copied."""
-    console = _stdout()
+    console, lines = _stdout(), list(facts)
+    width = max([_LABEL, *(cell_len(label) for label, _ in lines)])
     console.print(Text(headline, style="bold"), soft_wrap=True)
-    for label, value in facts:
-        console.print(Text.assemble((f"  {label:<9} ", "dim"), value), soft_wrap=True)
+    for label, value in lines:
+        console.print(Text.assemble((f"  {label:<{width}} ", "dim"), value), soft_wrap=True)
 
 
 def _stdout() -> Console:

@@ -138,11 +138,11 @@ class Header:
 
     def _entries(self, facts: TensorFacts, offset: int) -> str:
         """The entry of a tensor, and before it that of a gap, if there is one."""
-        slot, name, shape, nbytes, _, _ = facts
-        dtype = _DTYPES.get(name)
+        shape, nbytes = facts.shape, facts.nbytes
+        dtype = _DTYPES.get(facts.dtype)
         if dtype is None or not nbytes:
             dtype, shape = "U8", (nbytes,)
-        entry = _entry(self._keys.of(slot), dtype, shape, offset, offset + nbytes)
+        entry = _entry(self._keys.of(facts.slot), dtype, shape, offset, offset + nbytes)
         return f"{_pad(self._pads, self._end, offset)},{entry}" if offset > self._end else entry
 
 

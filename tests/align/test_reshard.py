@@ -22,8 +22,8 @@ from onnx_align_pass import (
     save,
     save_shared,
 )
+from onnx_align_pass.checks import PLACEHOLDERS
 from onnx_align_pass.errors import DestinationError, FileLimitError
-from onnx_align_pass.policy import PLACEHOLDERS
 from tests.corpus import oracle
 
 from .small_models import external_model, weights_model
