@@ -11,7 +11,6 @@ from onnx_align_pass.errors import PlanError
 from onnx_align_pass.layout.check_header import header_violations
 from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.policy import LayoutPolicy
-from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["check_plan", "violations"]
 
@@ -35,10 +34,13 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
     if len(sizes) != len(plan.files):
         yield "", "two data files have one name"
     by_file: dict[str, list[Placement]] = defaultdict(list)
+    blocks: dict[str, list[int]] = defaultdict(list)
     for one in plan.placements:
         request, file, offset, length, alignment, _, _ = one
         by_file[file].append(one)
-        facts, wanted = request.facts, _wanted(request, layout)
+        facts = request.facts
+        wanted = layout.alignment_of(facts.nbytes, facts.element_bits, request.decision.alignment)
+        blocks[file].append(wanted)
         size = sizes.get(file)
         if size is None:
             yield facts.slot.name, f"it lies in {file}, which is not planned"
@@ -53,7 +55,7 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
     for file, placements in by_file.items():
         yield from _together(placements)
         if file in sizes:
-            yield from _padding(file, sizes[file], placements, layout)
+            yield from _padding(file, sizes[file], placements, blocks[file], layout)
             yield from _sizes(file, sizes[file], placements, layout)
     for planned in plan.files:
         yield from header_violations(planned, by_file[planned.name])
@@ -77,26 +79,18 @@ def _sizes(
 
 
 def _padding(
-    file: str, size: int, placements: list[Placement], layout: LayoutPolicy
+    file: str, size: int, placements: list[Placement], blocks: list[int], layout: LayoutPolicy
 ) -> Iterator[tuple[str, str]]:
     """A file, or each tensor, has its last block whole and for itself."""
-    if layout.pad == "none":
-        return
-    wanted = [_wanted(one.request, layout) for one in placements]
-    if layout.pad == "file" and size % max(wanted):
-        yield "", f"{file} does not end on a multiple of {max(wanted)}"
+    if layout.pad == "file" and size % max(blocks):
+        yield "", f"{file} does not end on a multiple of {max(blocks)}"
     if layout.pad == "tensor":
         starts = sorted({one.offset for one in placements if one.length})
-        for one, block in zip(placements, wanted, strict=True):
+        for one, block in zip(placements, blocks, strict=True):
             after = bisect_right(starts, one.offset)
             free = min([size, *starts[after : after + 1]])
             if one.length and free < -(-(one.offset + one.length) // block) * block:
                 yield one.request.facts.slot.name, "its last block is not whole, or not its own"
-
-
-def _wanted(request: TensorRequest, layout: LayoutPolicy) -> int:
-    facts = request.facts
-    return layout.alignment_of(facts.nbytes, facts.element_bits, request.decision.alignment)
 
 
 def _together(placements: list[Placement]) -> Iterator[tuple[str, str]]:
