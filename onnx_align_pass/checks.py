@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import warnings
-from typing import TypeGuard
+from typing import Final, TypeGuard
 
 from onnx_align_pass.errors import PolicyError
 
 __all__ = [
     "MAX_ALIGNMENT",
+    "PLACEHOLDERS",
     "at_least",
     "is_whole",
     "plain_name",
@@ -19,7 +20,9 @@ __all__ = [
 
 MAX_ALIGNMENT = 1 << 40
 """Far above every page; keeps offsets within the 63 bits that a file has."""
-_PLACEHOLDER = re.compile(r"\{(?:model|stem|shard|shards|_n)\}")
+PLACEHOLDERS: Final = ("{model}", "{stem}", "{shard}", "{shards}", "{_n}")
+"""What stands for something else in the name of a data file."""
+_PLACEHOLDER = re.compile("|".join(map(re.escape, PLACEHOLDERS)))
 
 
 def at_least(option: str, value: object, least: int) -> None:
@@ -46,23 +49,27 @@ def regular_expression(option: str, value: str) -> re.Pattern[str]:
 
 def plain_name(name: object, option: str = "data file name") -> None:
     """Refuse what is no name of a data file inside the model's folder."""
-    parts = name.split("/") if isinstance(name, str) else [""]
-    bad = (
-        not isinstance(name, str)
-        or any(part in ("", ".") for part in parts)
-        or ".." in name
-        or "\\" in name
-        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
-        or (len(name) > 1 and name[1] == ":")
-        or set("{}") & set(_PLACEHOLDER.sub("", name))
-    )
-    if bad:
+    # Of the first shard `{_n}` is nothing: what is left must be a name, too.
+    if not isinstance(name, str) or not (_is_plain(name) and _is_plain(name.replace("{_n}", ""))):
         raise PolicyError(
             option,
             name,
             "a relative path inside the model's folder, with / and without ..; "
             "{model}, {stem}, {shard}, {shards} and {_n} are the only placeholders",
         )
+    if "{shards}" in name and "{shard}" not in name and "{_n}" not in name:
+        raise PolicyError(option, name, "a {shard} beside {shards}: all shards would have one name")
+
+
+def _is_plain(name: str) -> bool:
+    return not (
+        any(part in ("", ".") for part in name.split("/"))
+        or ".." in name
+        or "\\" in name
+        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
+        or (len(name) > 1 and name[1] == ":")
+        or set("{}") & set(_PLACEHOLDER.sub("", name))
+    )
 
 
 def is_whole(value: object) -> TypeGuard[int]:

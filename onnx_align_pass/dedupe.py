@@ -1,7 +1,8 @@
 """Tensors that hold the same bytes are tied before they are planned, so that they are stored once.
 
 Only those are that would lie in one data file: whoever has several can go on replacing each of them
-by itself. A range that tensors share already is shared on, whatever they ask for.
+by itself. In safetensors files none are. A range that tensors share already is shared on, whatever
+they ask for.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 
 from onnx_align_pass.errors import ModelError
-from onnx_align_pass.layout.names import default_data_name, filled
+from onnx_align_pass.layout.names import default_data_name, filled, literal
+from onnx_align_pass.layout.safetensors import is_safetensors
 from onnx_align_pass.policy import LayoutPolicy
 from onnx_align_pass.tensors import TensorRequest
 from onnx_align_pass.transfer.ahead import bare
@@ -48,6 +50,7 @@ def tied_by_content(
     first_of: dict[Hashable, int] = {}
     firsts: list[int] = []
     contents: list[Content] = []
+    alone = False
     for index, one in enumerate(requests):
         if one.source is None or not one.decision.external:
             firsts.append(-1)
@@ -56,6 +59,9 @@ def tied_by_content(
         firsts.append(first)
         if first == index:
             file = _file_of(one, base, model_name, keep_homes)
+            if is_safetensors(file):
+                alone = True
+                continue
             name, source = one.facts.slot.name, bare(one.source)
             contents.append(Content(index, (one.facts.dtype, file), name, source))
     groups = _groups(contents, files)
@@ -66,7 +72,7 @@ def tied_by_content(
     ]
     others = sum(leader.get(first, first) != first for first in firsts)
     saved = sum(requests[index].facts.nbytes for group in groups for index in group[1:])
-    return tied, _notes(others, saved)
+    return tied, _notes(others, saved, alone=alone)
 
 
 def _file_of(request: TensorRequest, base: str, model_name: str, keep_homes: bool) -> str:
@@ -75,7 +81,7 @@ def _file_of(request: TensorRequest, base: str, model_name: str, keep_homes: boo
     if group is not None:
         return filled(group, model_name)
     home = request.home if keep_homes else None
-    return base if home is None or ".." in home else home
+    return base if home is None or ".." in home else literal(home)
 
 
 def _groups(contents: Iterable[Content], files: SourceFiles) -> list[list[int]]:
@@ -89,8 +95,13 @@ def _groups(contents: Iterable[Content], files: SourceFiles) -> list[list[int]]:
         ) from None
 
 
-def _notes(others: int, saved: int) -> list[str]:
-    if not others:
-        return []
-    what = "1 tensor shares" if others == 1 else f"{others:,} tensors share"
-    return [f"dedupe: {what} the bytes of others, {saved:,} bytes saved"]
+def _notes(others: int, saved: int, *, alone: bool) -> list[str]:
+    notes = []
+    if others:
+        what = "1 tensor shares" if others == 1 else f"{others:,} tensors share"
+        notes.append(f"dedupe: {what} the bytes of others, {saved:,} bytes saved")
+    if alone:
+        notes.append(
+            "dedupe: nothing is shared in safetensors, where each tensor has its own bytes"
+        )
+    return notes

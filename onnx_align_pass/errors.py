@@ -21,6 +21,7 @@ __all__ = [
     "DestinationIsSourceError",
     "DiskFullError",
     "ExternalDataError",
+    "FileLimitError",
     "LossyLoadError",
     "MissingExporterError",
     "ModelError",
@@ -254,6 +255,12 @@ class UninitializedTensorError(TensorError):
     """An initializer has no value, or a value without bytes: there is nothing to write."""
 
     usual_hint = "Give it a value, or make it a graph input."
+
+
+class FileLimitError(ModelError):
+    """A data file would be larger than its reader can hold, or there would be too many."""
+
+    usual_hint = "Ask for smaller shards, or choose another reader."
 
 
 class LossyLoadError(ModelError):

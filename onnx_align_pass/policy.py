@@ -40,7 +40,8 @@ class StorageDecision:
     alignment: int | None = None
     """Bytes; overrides the layout's alignment for this tensor."""
     group: str | None = None
-    """Name of the data file that this tensor goes into, in place of the default one."""
+    """Name of the data file that this tensor goes into, in place of the default one; a template,
+    as `LayoutPolicy.data_name` is."""
 
     def __post_init__(self) -> None:
         if self.alignment is not None:
@@ -195,9 +196,13 @@ class LayoutPolicy:
     pad: Literal["none", "file", "tensor"] = "none"
     """What is rounded up to the alignment: nothing, each file's end, or each tensor's end."""
     max_shard_size_bytes: int | None = None
-    """A new data file is begun rather than grow one past this; None: no limit."""
+    """A new data file is begun rather than grow one past this; None: no limit.
+
+    A tensor that is larger by itself has a file of its own, and the plan notes it.
+    """
     max_file_bytes: int | None = None
-    """What the consumer can read: a larger data file is refused, also for one large tensor."""
+    """What the consumer can read: a new data file is begun before one is larger; a tensor for which
+    even a file of its own would be is refused. Padding and headers count."""
     max_files: int | None = None
     """How many data files the consumer reads; more are refused."""
     data_name: str | None = None
@@ -208,13 +213,14 @@ class LayoutPolicy:
     shard, then `_1`, `_2` ... Where there are several shards, a name without any of these gets
     `-{shard}-of-{shards}` before its suffixes.
 
-    A name that ends in `.safetensors` makes a valid safetensors file that the model points into.
+    A name that ends in `.safetensors` makes a valid safetensors file that the model points into:
+    no two tensors share bytes there.
     """
     dedupe: bool = False
     """Whether tensors of equal dtype, size and bytes are stored once, within a data file.
 
     What looks alike is read when the plan is made. A range that tensors share already stays one,
-    with or without this.
+    with or without this. In a safetensors file each tensor has its own bytes.
     """
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from onnx_align_pass.errors import UsageError
+from onnx_align_pass.layout.safetensors import is_safetensors
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
@@ -79,5 +80,11 @@ def _name(shared_data: StrPath) -> str:
             "the shared data file cannot be called after one model",
             found=repr(name),
             hint="Leave out {model} and {stem}.",
+        )
+    if is_safetensors(name):
+        raise UsageError(
+            "in a safetensors file nothing is shared",
+            found=repr(name),
+            hint="There each tensor has its own bytes: choose a name with another suffix.",
         )
     return name

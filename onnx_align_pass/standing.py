@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import VerifyError
-from onnx_align_pass.layout.plan import LayoutPlan
+from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.emit import emit, size_of
-from onnx_align_pass.pieces import bind_plan, data_pieces, model_pieces
+from onnx_align_pass.pieces import begins_as_planned, bind_plan, data_pieces, model_pieces
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.compare import compare_pieces
@@ -56,6 +56,8 @@ class _Wanted(NamedTuple):
     path: Path
     size: int
     pieces: Sequence[Piece]
+    file: PlannedFile | None = None
+    """As it is planned, where it is a data file."""
 
 
 def _model(prepared: Prepared, model: Path) -> _Wanted:
@@ -65,17 +67,21 @@ def _model(prepared: Prepared, model: Path) -> _Wanted:
 
 
 def _data(plan: LayoutPlan, folder: Path) -> Iterator[_Wanted]:
-    return (_Wanted(folder / file.name, file.size, pieces) for file, pieces in data_pieces(plan))
+    return (
+        _Wanted(folder / file.name, file.size, pieces, file) for file, pieces in data_pieces(plan)
+    )
 
 
 def _are_there(wanted: Sequence[_Wanted], files: SourceFiles, buffer: memoryview) -> bool:
     if any(_plain_size(one.path) != one.size for one in wanted):
         return False
     try:
-        for path, _, pieces in wanted:
-            own = (one.source == FileSpan(path, one.offset, one.source.length) for one in pieces)
-            if not all(own):
+        for path, _, pieces, file in wanted:
+            header = file is not None and bool(file.header)
+            if file is None or not _lies_there(pieces[header:], path):
                 compare_pieces(path, pieces, files, buffer)
+            elif not begins_as_planned(file, path, files):
+                return False
     except (VerifyError, OSError):
         return False
     files.verify_unchanged()  # those too that are pointed at and were not read
@@ -98,6 +104,11 @@ def is_published(prepared: Prepared, model: Path) -> bool:
             elif file.read(len(part)) != part:
                 return False
     return True
+
+
+def _lies_there(pieces: Sequence[Piece], path: Path) -> bool:
+    """Whether what would be written is where it would be written to already."""
+    return all(one.source == FileSpan(path, one.offset, one.source.length) for one in pieces)
 
 
 def _plain_size(path: Path) -> int | None:

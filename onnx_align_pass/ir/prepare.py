@@ -17,7 +17,7 @@ import onnx_ir as ir
 from onnx_align_pass.errors import ModelError, PlanError, TensorError, cause_of
 from onnx_align_pass.ir.collected import Collected
 from onnx_align_pass.ir.sources import ModelSources
-from onnx_align_pass.layout.names import default_data_name
+from onnx_align_pass.layout.names import default_data_name, is_shard_of
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
 from onnx_align_pass.model.sources import facts_of, locate
@@ -129,7 +129,7 @@ def _beside(layout: LayoutPolicy, kept: frozenset[str], model_name: str) -> Layo
     if layout.data_name is not None:
         return layout
     number = 1
-    while default_data_name(layout, model_name) in kept:
+    while any(is_shard_of(name, default_data_name(layout, model_name)) for name in kept):
         number += 1
         layout = replace(layout, data_name=f"{{model}}.{number}.data")
     return layout

@@ -151,6 +151,15 @@ def test_tensors_that_are_asked_into_other_files_share_nothing(tmp_path: Path) -
     assert found["c"] == found["d"]
 
 
+def test_in_safetensors_nothing_is_shared_and_that_is_said(model: Path, tmp_path: Path) -> None:
+    layout = LayoutPolicy(dedupe=True, data_name="{stem}.safetensors")
+    report = align_file(model, tmp_path / "model.onnx", layout=layout)
+    assert len(set(ranges(tmp_path / "model.onnx").values())) == 6
+    assert oracle.tensors(tmp_path / "model.onnx") == oracle.tensors(model)
+    (said,) = notes(report)
+    assert "safetensors" in said
+
+
 def test_tensors_that_stay_inline_are_left_alone(tmp_path: Path) -> None:
     same = numbers("same", [100])
     model = write(tmp_path, showing([named(same, "a"), named(same, "b")]))

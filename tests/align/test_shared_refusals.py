@@ -49,7 +49,9 @@ def share(models: list[Path], folder: Path, **more: object) -> AlignReport:
     return align_shared(models, folder, **named)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["{model}.data", "{stem}", "../w.data", "/w.data", "a\\b", "{x}"])
+@pytest.mark.parametrize(
+    "name", ["{model}.data", "{stem}", "../w.data", "/w.data", "a\\b", "{x}", "w.safetensors"]
+)
 def test_a_name_that_cannot_be_everybodys(name: str, models: list[Path], tmp_path: Path) -> None:
     before = snapshot(tmp_path)
     with pytest.raises(UsageError):
