@@ -4,33 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
-from onnx_align_pass.errors import VerifyError
+from onnx_align_pass.errors import TensorError, VerifyError
 from onnx_align_pass.findings import Finding
-from onnx_align_pass.inspection.inventory import Entry, Inventory
+from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.model.canonical import canonical
-from onnx_align_pass.model.contents import opaque, strip
+from onnx_align_pass.model.contents import strip
 from onnx_align_pass.model.difference import first_difference
-from onnx_align_pass.spans import FileSpan, MemoryBytes, Source
-from onnx_align_pass.tensors import TensorFacts
-from onnx_align_pass.transfer.difference import Comparer, Side, are_one
+from onnx_align_pass.pairing import Pair
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.transfer.difference import Comparer, Side
 from onnx_align_pass.transfer.parts import parts_of
 
-__all__ = ["Comparison", "comparison_of"]
+__all__ = ["Comparison"]
 
 _MOST_NAMES: Final = 20
 """Of tensors that differ."""
-_EMPTY: Final = MemoryBytes(b"")
-
-
-class _Pair(NamedTuple):
-    """A tensor of both models."""
-
-    entry: Entry
-    facts: TensorFacts
-    ours: Side
-    theirs: Side
 
 
 @dataclass(slots=True)
@@ -39,7 +29,8 @@ class Comparison:
 
     one: Inventory
     other: Inventory
-    pairs: Sequence[_Pair]
+    pairs: Sequence[Pair]
+    """The tensors that both have; see `pairs_of`."""
     bytes_compared: int = 0
     """Bytes that were read in both models."""
     bytes_shared: int = 0
@@ -48,8 +39,7 @@ class Comparison:
     @property
     def bytes_to_compare(self) -> int:
         """Bytes that will be read in each model, as long as they are equal."""
-        apart = (pair.ours.source.length for pair in self.pairs if not are_one(*pair[2:]))
-        return sum(apart)
+        return sum(pair.ours.source.length for pair in self.pairs if not pair.shared)
 
     def findings(self, advance: Callable[[int, str], None]) -> Iterator[Finding]:
         """Compare; the first tensor that differs is named with its first byte.
@@ -65,7 +55,11 @@ class Comparison:
         differing: list[str] = []
         count = 0
         for pair in self.pairs:
-            at = self._compare(pair, comparer, advance)
+            try:
+                at = self._compare(pair, comparer, advance)
+            except TensorError as error:  # numbers that do not fit their type
+                yield Finding("size-mismatch", "error", error)
+                continue
             if at is None:
                 continue
             count += 1
@@ -78,9 +72,9 @@ class Comparison:
         yield from self._rest()
 
     def _compare(
-        self, pair: _Pair, comparer: Comparer, advance: Callable[[int, str], None]
+        self, pair: Pair, comparer: Comparer, advance: Callable[[int, str], None]
     ) -> int | None:
-        if are_one(pair.ours, pair.theirs):
+        if pair.shared:
             self.bytes_shared += pair.ours.source.length
             return None
         lengths = pair.ours.source.length, pair.theirs.source.length
@@ -90,7 +84,7 @@ class Comparison:
         self.bytes_compared += pair.ours.source.length if at is None else at
         return at
 
-    def _first(self, pair: _Pair, at: int) -> VerifyError:
+    def _first(self, pair: Pair, at: int) -> VerifyError:
         bits = pair.facts.element_bits
         width = bits // 8 if bits and bits % 8 == 0 else 1
         start = at - at % width
@@ -131,38 +125,6 @@ class Comparison:
                 hint="One of the two was changed, or went through a tool that did.",
             )
             yield Finding("proto-differs", "error", error)
-
-
-def comparison_of(one: Inventory, other: Inventory) -> Comparison:
-    """Find the tensors that two models have in common: of one place, name, type and shape.
-
-    All others are seen in what the models are besides: there they differ in a field.
-    """
-    theirs = {entry.slot.place: entry for entry in other.entries}
-    pairs = []
-    for entry in one.entries:
-        match = theirs.get(entry.slot.place)
-        if match is not None and (pair := _pair(entry, match, one, other)) is not None:
-            pairs.append(pair)
-    return Comparison(one, other, pairs)
-
-
-def _pair(entry: Entry, match: Entry, one: Inventory, other: Inventory) -> _Pair | None:
-    facts, theirs = entry.facts, match.facts
-    if facts is None or theirs is None or entry.fault or match.fault:
-        return None
-    if (entry.slot, facts.dtype, facts.shape) != (match.slot, theirs.dtype, theirs.shape):
-        return None
-    name = entry.slot.name
-    ours = Side(_content(entry, one), name, one.files)
-    return _Pair(entry, facts, ours, Side(_content(match, other), name, other.files))
-
-
-def _content(entry: Entry, inventory: Inventory) -> Source:
-    source = entry.source
-    if source is None and entry.facts is not None and not entry.facts.element_bits:
-        source = opaque(entry.tensor, inventory.skeleton)
-    return _EMPTY if source is None else source
 
 
 def _strip(inventory: Inventory) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from onnx_align_pass.errors import ModelError
+from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.model.canonical import canonical
 from onnx_align_pass.model.contents import content_of, strip
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
@@ -45,7 +46,7 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
         ModelError: The model is missing or broken, or its data is; or it changed meanwhile.
     """
     model = given_path(path)
-    with open_sources(model) as files, reads_explained():
+    with collector_paused(), open_sources(model) as files, reads_explained():
         skeleton = read_skeleton(model)
         contents = tuple(_contents(skeleton, files))
         sources = [Named(one.source, one.name) for one in contents if one.source is not None]

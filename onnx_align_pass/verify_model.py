@@ -8,15 +8,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from onnx_align_pass.comparing import Comparison, comparison_of
+from onnx_align_pass.comparing import Comparison
 from onnx_align_pass.digesting import digest_of, reads_explained
 from onnx_align_pass.errors import ModelError, SourceChangedError, VerifyError
 from onnx_align_pass.findings import Finding
+from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.inspection.checksums import checksum_findings, checksums_in
 from onnx_align_pass.inspection.graph_check import can_be_checked, checker_findings
 from onnx_align_pass.inspection.integrity import integrity_of
 from onnx_align_pass.inspection.inventory import Inventory, inventory_of
 from onnx_align_pass.inspection.layout_check import layout_findings, storage_findings
+from onnx_align_pass.pairing import pairs_of
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import Progress
 from onnx_align_pass.verify_report import ModelVerification
@@ -43,6 +45,7 @@ def verify_model(model: Path, other: Path | None, asked: Asked) -> ModelVerifica
     """
     started = time.perf_counter()
     with ExitStack() as stack:
+        stack.enter_context(collector_paused())
         stack.enter_context(reads_explained())
         inventory = stack.enter_context(inventory_of(model, thorough=True))
         opposite = None
@@ -96,7 +99,7 @@ class _Check:
         claimed = checksums_in(inventory)
         total = sum(inventory.files.size(inventory.homes[home]) for home in claimed)
         if other is not None:
-            self.comparison = comparison_of(inventory, other)
+            self.comparison = Comparison(inventory, other, pairs_of(inventory, other))
             total += self.comparison.bytes_to_compare
         if total:
             progress.begin(inventory.skeleton.path.name, total)

@@ -69,12 +69,15 @@ def _counted(errors: Sequence[ModelError]) -> ModelError:
 
 
 def _overlaps(inventory: Inventory) -> Iterator[Finding]:
-    claims: dict[tuple[int, int], list[Claim]] = defaultdict(list)
+    by_name: dict[str, list[Claim]] = defaultdict(list)
     for index, entry in enumerate(inventory.entries):
         if entry.home is not None and isinstance(entry.source, FileSpan) and not entry.fault:
-            path, offset, length = entry.source
-            file = inventory.files.identity(path)  # two names may lead to one file
-            claims[file.device, file.inode].append(Claim(offset, length, index))
+            _, offset, length = entry.source
+            by_name[entry.home].append(Claim(offset, length, index))
+    claims: dict[tuple[int, int], list[Claim]] = defaultdict(list)
+    for name, claimed in by_name.items():
+        file = inventory.files.identity(inventory.skeleton.data_path(name))
+        claims[file.device, file.inode] += claimed  # two names may lead to one file
     for claimed in claims.values():
         for overlap in overlaps(claimed):
             yield _overlap(overlap, inventory)

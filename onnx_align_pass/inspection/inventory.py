@@ -12,6 +12,7 @@ import onnx
 
 from onnx_align_pass.errors import ModelError, SourceChangedError
 from onnx_align_pass.model.contents import check_empty
+from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
@@ -63,7 +64,8 @@ def inventory_of(model: Path, *, thorough: bool = False) -> Iterator[Inventory]:
 
     Args:
         model: The model.
-        thorough: Find also tensors where no reader looks; see `walk`.
+        thorough: Find also tensors where no reader looks (see `walk`), and count the numbers of
+            those that hold them in typed fields.
 
     Raises:
         ModelNotFoundError: There is no such model, or it is not a file.
@@ -73,11 +75,20 @@ def inventory_of(model: Path, *, thorough: bool = False) -> Iterator[Inventory]:
     with open_sources(model) as files:
         skeleton = read_skeleton(model)
         found = walk(skeleton.proto, thorough=thorough)
-        entries = tuple(_entry(slot, one, skeleton, files) for slot, one in found)
+        entries = tuple(
+            _entry(slot, one, skeleton, files, thorough=thorough) for slot, one in found
+        )
         yield Inventory(skeleton, entries, files)
 
 
-def _entry(slot: Slot, tensor: onnx.TensorProto, skeleton: Skeleton, files: SourceFiles) -> Entry:
+def _entry(
+    slot: Slot,
+    tensor: onnx.TensorProto,
+    skeleton: Skeleton,
+    files: SourceFiles,
+    *,
+    thorough: bool,
+) -> Entry:
     facts: TensorFacts | None = None
     source: Source | None = None
     field, home = "inline", None
@@ -89,6 +100,8 @@ def _entry(slot: Slot, tensor: onnx.TensorProto, skeleton: Skeleton, files: Sour
             source, field, home, notes = locate(facts, tensor, skeleton)
             if isinstance(source, FileSpan) and home is not None:
                 files.check(source, slot.name)
+            elif thorough and isinstance(source, DecodedTensor):
+                source.check()
         elif facts.element_bits:
             check_empty(facts, tensor, skeleton)
     except SourceChangedError:

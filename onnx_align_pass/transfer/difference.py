@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
-from onnx_align_pass.spans import FileSpan, Source
+from onnx_align_pass.spans import Source
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.parts import parts_of
 
-__all__ = ["Comparer", "Side", "are_one"]
+__all__ = ["Comparer", "Side"]
 
 _PART_BYTES: Final = 1 << 20
 """Of a read: larger ones fall out of the processor's cache."""
@@ -56,17 +56,6 @@ class Comparer:
                 return at + _first(one, other)
             advance(len(one), left.name)
         return None
-
-
-def are_one(left: Side, right: Side) -> bool:
-    """Whether two sources are the same bytes of the same file: there is nothing to compare."""
-    one, other = left.source, right.source
-    if not (isinstance(one, FileSpan) and isinstance(other, FileSpan)):
-        return False
-    if one[1:] != other[1:]:
-        return False
-    ours, theirs = left.files.identity(one.path), right.files.identity(other.path)
-    return (ours.device, ours.inode) == (theirs.device, theirs.inode)
 
 
 def _equal(left: memoryview, right: memoryview) -> bool:
