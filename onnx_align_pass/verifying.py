@@ -29,7 +29,7 @@ def verify_file(
     with_digest: bool = False,
     progress: Progress = SILENT,
 ) -> VerifyReport:
-    """Check a model as it lies: that every tensor can be read, and that onnx's checker takes it.
+    """Check a model as it lies: its graph is valid to onnx, and every tensor can be read.
 
     Nothing is written, and memory is the metadata. Weights are read only where they are compared
     or hashed: for `against`, for a digest, and for a `checksum` that the model itself gives.

@@ -87,15 +87,18 @@ def _compared(nbytes: int, shared: int) -> str:
 def _summary(report: VerifyReport, strict: bool) -> str:
     failed = sum(_verdict(model, strict) != "ok     " for model in report.models)
     count = len(report.models)
-    models = "1 model" if count == 1 else f"{count:,} models"
-    return f"checked {models}: {count - failed:,} ok, {failed:,} failed"
+    return f"checked {_many(count, 'model')}: {count - failed:,} ok, {failed:,} failed"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
 def _totals(report: VerifyReport, preset: str | None) -> Iterator[tuple[str, str]]:
     # A model that could not be read was not looked into.
     checked = dict.fromkeys(one for model in report.models for one in model.checked)
     yield "checked", _checked(tuple(checked), preset) or "nothing"
-    yield "findings", f"{report.errors:,} errors, {report.warnings:,} warnings"
+    yield "findings", f"{_many(report.errors, 'error')}, {_many(report.warnings, 'warning')}"
     if "against" in checked:
         totals = report.to_json()["totals"]
         yield "compared", _compared(totals["bytes_compared"], totals["bytes_shared"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -79,7 +78,7 @@ def verify(
         ),
     ] = None,
     against: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             "--against",
             metavar="OTHER",
@@ -116,7 +115,7 @@ def verify(
         ),
     ] = False,
 ) -> None:
-    """Check a model as it lies: every byte in its place, and onnx's checker content.
+    """Check a model as it lies: its graph is valid, and every tensor can be read.
 
     Weights are read only to compare or hash them. Exits with 1 if something is wrong, with 3 if the
     model cannot be read at all. A folder means every model in it.

@@ -1,0 +1,142 @@
+"""What is wrong with a bad model is named, by its code; nothing crashes, nothing hangs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from onnx_align_cli import main
+from onnx_align_pass import ModelError
+from onnx_align_pass.verifying import verify_file
+from tests.corpus import BAD
+from tests.corpus.case import BadCase
+from tests.corpus.params import bad_cases
+
+NO_MODEL = "no model at all"
+"""It is refused by a named error: there is nothing to look at."""
+REFUSED_FOLDERS = {
+    "model_is_a_folder": "it has no model in it",
+    "data_folder_link_out": "a folder in it is a link",
+}
+CODES = {
+    "data_lfs_pointer": "data-file-short",
+    "data_empty": "data-file-short",
+    "data_one_byte_short": "data-file-short",
+    "data_is_the_model_and_short": "data-file-short",
+    "data_beside_the_target_of_the_model_link": "data-file-missing",
+    "data_link_dangles": "data-file-missing",
+    "data_link_loops": "data-file-missing",
+    "location_missing": "data-file-missing",
+    "location_missing_folder": "data-file-missing",
+    "location_too_long": "data-file-missing",
+    "location_url": "data-file-missing",
+    "location_in_memory": "data-file-missing",
+    "location_hash": "data-file-missing",
+    "location_through_a_file": "data-file-missing",
+    "location_empty": "bad-entry",
+    "location_dot": "bad-entry",
+    "location_trailing_slash": "bad-entry",
+    "location_not_utf8": "bad-entry",
+    "external_without_entries": "bad-entry",
+    "external_without_location": "bad-entry",
+    "string_in_raw_data": "checker",
+    "external_zero_times_huge": "checker",
+    "offset_past_end": "data-file-short",
+    "offset_at_end": "data-file-short",
+    "offset_so_that_end_is_past": "data-file-short",
+    "offset_2_31": "data-file-short",
+    "length_absent_and_past_end": "data-file-short",
+    **dict.fromkeys(
+        ("length_shorter", "length_shorter_by_one", "length_longer", "length_padded"),
+        "size-mismatch",
+    ),
+    **dict.fromkeys(("length_past_end", "length_2_63"), "size-mismatch"),
+    "length_2_64_plus_length": "size-mismatch",
+}
+
+
+def code_of(name: str, case: BadCase) -> str:
+    if name in CODES:
+        return CODES[name]
+    if not case.parses or name in ("empty", "no_graph", "only_unknown_fields"):
+        return NO_MODEL
+    if name.startswith(("location_", "data_")):
+        return "unsafe-location"
+    if name.startswith(("offset_", "length_")):
+        return "bad-entry"
+    return "size-mismatch"
+
+
+EXPECTED = {name: code_of(name, case) for name, case in BAD.items()}
+BROKEN = [case for case in bad_cases() if EXPECTED[case.id] == NO_MODEL]
+FAULTY = [case for case in bad_cases() if EXPECTED[case.id] != NO_MODEL]
+pytestmark = pytest.mark.usefixtures("_nothing_hangs")
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.mark.parametrize("case", FAULTY)
+def test_the_fault_of_a_model_is_named(case: BadCase, tmp_path: Path) -> None:
+    (model,) = verify_file(case.build(tmp_path)).models
+    errors = [one for one in model.findings if one.severity == "error"]
+    assert errors[0].code == EXPECTED[case.name], errors
+    assert not model.ok
+    for finding in errors:
+        assert finding.error.hint
+        assert str(finding).isprintable()
+        assert str(tmp_path) in str(finding.error.file)
+        assert finding.error.tensor in (None, "w")
+        assert "#elsewhere" not in str(finding)
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_what_is_no_model_is_refused(case: BadCase, tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as error:
+        verify_file(case.build(tmp_path))
+    assert error.value.hint
+
+
+@pytest.mark.parametrize("case", bad_cases())
+def test_the_command_exits_with_1_for_faults_and_3_for_no_model(
+    case: BadCase, tmp_path: Path, capsys: Capture
+) -> None:
+    source = case.build(tmp_path)
+    expected = 3 if EXPECTED[case.name] == NO_MODEL else 1
+    assert main(["verify", str(source)]) == expected
+    out, err = capsys.readouterr()
+    assert all(line.isprintable() for line in (out + err).splitlines())
+    assert "Traceback" not in out + err
+    assert ("FAILED" in out) == (expected == 1)
+    assert err.startswith("error: ") == (expected == 3)
+
+
+@pytest.mark.parametrize("case", bad_cases(needs_root=False))
+def test_in_a_folder_a_bad_model_is_a_finding(case: BadCase, tmp_path: Path) -> None:
+    source = case.build(tmp_path)
+    if case.name in REFUSED_FOLDERS or case.name.startswith("missing"):
+        with pytest.raises(ModelError):
+            verify_file(source.parent)
+        return
+    models = {one.model: one for one in verify_file(source.parent).models}
+    expected = EXPECTED[case.name]
+    codes = [one.code for one in models[source].findings if one.severity == "error"]
+    assert codes[0] == ("broken-model" if expected == NO_MODEL else expected)
+
+
+def test_the_object_of_a_bad_model_has_its_facts(tmp_path: Path, capsys: Capture) -> None:
+    source = BAD["data_one_byte_short"].build(tmp_path)
+    assert main(["verify", str(source), "--json"]) == 1
+    out, err = capsys.readouterr()
+    assert err == ""
+    values = json.loads(out)
+    assert values["schema_version"] == 1
+    assert values["ok"] is False
+    (model,) = values["models"]
+    (finding,) = model["findings"]
+    assert finding["code"] == "data-file-short"
+    assert finding["severity"] == "error"
+    assert finding["tensor"] == "w"
+    assert finding["file"] == str(tmp_path / "model.onnx.data")
+    assert finding["found"] == "a file of 1,199 bytes"
+    assert values["totals"]["errors"] == 1
