@@ -129,7 +129,8 @@ class Comparison:
 
 def _strip(inventory: Inventory) -> None:
     for entry in inventory.entries:
-        sized = entry.facts is None or bool(entry.facts.element_bits)
+        # Of what has a fault nothing is kept: it was said, and cannot be compared.
+        sized = entry.fault is not None or entry.facts is None or entry.facts.element_bits > 0
         strip(entry.tensor, inventory.skeleton, sized=sized)
 
 

@@ -88,7 +88,7 @@ class _Check:
         if asked.storage is not None:
             self.checked.append("storage")
             yield from storage_findings(inventory, asked.storage)
-        # The checker's look, and then the comparison, change what the inventory holds.
+        # Last, since the comparison uses the inventory up.
         yield from self._reading()
         if asked.digest is not None or asked.with_digest:
             yield from self._digest()

@@ -33,7 +33,9 @@ def show_report(report: VerifyReport, *, preset: str | None, folder: bool, stric
         show_facts(f"{_verdict(only, strict)}  {printable(str(only.model))}", facts)
         return
     for model in report.models:
-        show_facts(f"{_verdict(model, strict)}  {printable(str(model.model))}", _findings(model))
+        digest = [] if model.digest is None else [("digest", model.digest)]
+        facts = [*_findings(model), *digest]
+        show_facts(f"{_verdict(model, strict)}  {printable(str(model.model))}", facts)
     show_facts(_summary(report, strict), _totals(report, preset))
 
 

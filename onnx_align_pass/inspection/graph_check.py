@@ -12,6 +12,7 @@ from onnx_align_pass.errors import BrokenModelError
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.inspection.inventory import Entry, Inventory
 from onnx_align_pass.model.contents import strip
+from onnx_align_pass.model.walk import walk
 from onnx_align_pass.transfer.parts import parts_of
 
 __all__ = ["can_be_checked", "checker_findings"]
@@ -34,34 +35,36 @@ def can_be_checked(inventory: Inventory) -> bool:
 def checker_findings(inventory: Inventory) -> Iterator[Finding]:
     """Give the checker's complaint, if it has one; it stops at its first.
 
-    Large and external tensors look to it as if they were elsewhere: what is to be said of them is
-    said by others. The inventory's tensors are changed by that.
+    Large and external tensors look to it as if they were elsewhere, and so do those with faults:
+    what is to be said of them is said by others.
 
     Raises:
         ModelError: Sparse indices cannot be read.
         OSError: `filename` is the file where reading it failed.
     """
-    for entry in inventory.entries:
-        _lighten(entry, inventory)
+    light = onnx.ModelProto()
+    light.CopyFrom(inventory.skeleton.proto)
+    found = walk(light, thorough=inventory.thorough)
+    for entry, (_, tensor) in zip(inventory.entries, found, strict=True):
+        _lighten(entry, tensor, inventory)
     try:
-        checker.check_model(inventory.skeleton.proto)
+        checker.check_model(light)
     except (checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
         yield Finding("checker", "error", _complaint(error, inventory))
 
 
-def _lighten(entry: Entry, inventory: Inventory) -> None:
+def _lighten(entry: Entry, tensor: onnx.TensorProto, inventory: Inventory) -> None:
     """Make a tensor small, and such that the checker has nothing to say of its bytes."""
-    tensor, skeleton, facts = entry.tensor, inventory.skeleton, entry.facts
+    skeleton, facts = inventory.skeleton, entry.facts
     faulty, away = entry.fault is not None, entry.home is not None
-    sized = facts is None or bool(facts.element_bits)
+    sized = facts is None or facts.element_bits > 0
     if not faulty and not away and not (sized and skeleton.cut_of(tensor) is not None):
         return
-    data = _read(entry, inventory) if _is_index(entry) else None
     strip(tensor, skeleton, sized=True)
     if faulty:
         tensor.ClearField("string_data")
-    if data is not None:
-        tensor.raw_data = data
+    if _is_index(entry):
+        tensor.raw_data = _read(entry, inventory)
     elif faulty or facts is None or facts.nbytes:
         tensor.data_location = onnx.TensorProto.EXTERNAL
         tensor.external_data.add(key="location", value=_ELSEWHERE)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import onnx
 
 from onnx_align_pass.errors import ModelError, SourceChangedError
-from onnx_align_pass.model.contents import check_empty
+from onnx_align_pass.model.contents import check_empty, check_opaque
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import facts_of, locate
@@ -50,6 +50,8 @@ class Inventory:
     skeleton: Skeleton
     entries: tuple[Entry, ...]
     files: SourceFiles
+    thorough: bool
+    """Whether it was looked for tensors where no reader looks."""
 
     @property
     def homes(self) -> dict[str, Path]:
@@ -78,7 +80,7 @@ def inventory_of(model: Path, *, thorough: bool = False) -> Iterator[Inventory]:
         entries = tuple(
             _entry(slot, one, skeleton, files, thorough=thorough) for slot, one in found
         )
-        yield Inventory(skeleton, entries, files)
+        yield Inventory(skeleton, entries, files, thorough)
 
 
 def _entry(
@@ -104,6 +106,8 @@ def _entry(
                 source.check()
         elif facts.element_bits:
             check_empty(facts, tensor, skeleton)
+        elif thorough:
+            check_opaque(facts, tensor, skeleton)
     except SourceChangedError:
         raise
     except ModelError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import onnx
+from google.protobuf.message import DecodeError
 
 from onnx_align_pass.errors import TensorError
 from onnx_align_pass.model.decode import read_span
@@ -14,7 +15,7 @@ from onnx_align_pass.model.sources import locate
 from onnx_align_pass.spans import MemoryBytes, Source
 from onnx_align_pass.tensors import TensorFacts
 
-__all__ = ["check_empty", "content_of", "opaque", "strip"]
+__all__ = ["check_empty", "check_opaque", "content_of", "opaque", "strip"]
 
 _TYPED: Final = tuple(TYPED_FIELDS.values())
 _WHERE: Final = ("external_data", "data_location")
@@ -30,6 +31,7 @@ def content_of(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton)
         ModelError: The tensor contradicts itself, or its entries cannot be followed.
     """
     if not facts.element_bits and not facts.is_external:
+        check_opaque(facts, tensor, skeleton)
         return opaque(tensor, skeleton)
     if not facts.nbytes and facts.element_bits:
         check_empty(facts, tensor, skeleton)
@@ -63,16 +65,38 @@ def check_empty(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton
         )
 
 
+def check_opaque(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> None:
+    """Prove that protobuf can read the numbers of a tensor whose elements have no size.
+
+    Raises:
+        TensorError: It cannot.
+    """
+    try:
+        _numbers(tensor, skeleton)
+    except DecodeError as error:
+        raise TensorError(
+            f"its numbers cannot be read: {error}", tensor=facts.slot.name, file=skeleton.path
+        ) from None
+
+
+def _numbers(tensor: onnx.TensorProto, skeleton: Skeleton) -> onnx.TensorProto | None:
+    """The numbers that were left in the file, alone; None where none were."""
+    cut = skeleton.cut_of(tensor)
+    if cut is None or cut.field_name == "raw_data":
+        return None
+    return onnx.TensorProto.FromString(b"".join(map(read_span, cut.fields)))
+
+
 def strip(tensor: onnx.TensorProto, skeleton: Skeleton, *, sized: bool) -> None:
     """Take what `content_of` finds out of a tensor, and all that says where it lies.
 
     Args:
-        tensor: The tensor.
+        tensor: The tensor; it was checked.
         skeleton: Its model.
         sized: Whether its elements have a size; the numbers of others stay.
     """
-    cut = skeleton.cut_of(tensor)
+    numbers = None if sized else _numbers(tensor, skeleton)
     for name in ("raw_data", *_WHERE, *(_TYPED if sized else ())):
         tensor.ClearField(name)
-    if not sized and cut is not None and cut.field_name != "raw_data":
-        tensor.MergeFromString(b"".join(map(read_span, cut.fields)))
+    if numbers is not None:
+        tensor.MergeFrom(numbers)

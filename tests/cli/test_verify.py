@@ -152,6 +152,8 @@ def test_a_digest_is_shown_and_taken_back(tmp_path: Path, capsys: Capture) -> No
     (line,) = [line for line in lines(capsys) if line.startswith("  digest ")]
     source = str(tmp_path / "source" / "m.onnx")
     assert main(["verify", source, "--digest", line.split()[1].upper()]) == 0
+    assert main(["verify", str(tmp_path / "source"), "--show-digest"]) == 0
+    assert line in lines(capsys)
     assert main(["verify", source, "--digest", "0" * 64]) == 1
     assert "digest-differs" in capsys.readouterr().out
 

@@ -16,7 +16,7 @@ GROUND_FLOOR = {
     f"onnx_align_pass.{name}"
     for name in (
         *("cures", "errors", "findings", "policy", "presets", "printable", "progress"),
-        *("report", "spans", "tensors", "units"),
+        *("report", "spans", "tensors", "units", "verify_report"),
     )
 }
 ONNX_OUTSIDE_MODEL = (

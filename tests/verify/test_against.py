@@ -26,6 +26,7 @@ from tests.corpus import BAD, oracle
 from tests.corpus.build import DATA, external, showing, tensor, write
 from tests.corpus.case import Case
 from tests.corpus.params import cases
+from tests.model.wild import Wild
 
 from .layouts import LAYOUTS, random_model, stored
 
@@ -402,6 +403,53 @@ def test_typed_fields_of_another_number_of_elements_are_found(count: int, tmp_pa
     made = TensorProto(name="w", data_type=TensorProto.INT8, dims=[600], int32_data=[1] * count)
     (model,) = verify_file(write(tmp_path, showing([made]))).models
     assert [one.code for one in model.findings] == ["size-mismatch"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "at"),
+    [
+        (b"abc", b"abd", 2),
+        (b"abc", b"abcd", 3),
+        (b"x" * 5_000, b"x" * 4_999, 4_999),
+        (b"x" * 5_000, b"y" + b"x" * 4_999, 0),
+        (b"", b"a", 0),
+        (None, b"a", 0),
+        (None, b"", None),
+        (b"x" * 5_000, b"x" * 5_000, None),
+    ],
+)
+def test_bytes_of_a_type_that_has_no_size_are_compared(
+    ours: bytes | None, theirs: bytes, at: int | None, tmp_path: Path
+) -> None:
+    paths = []
+    for name, raw in (("one", ours), ("other", theirs)):
+        (tmp_path / name).mkdir()
+        odd = TensorProto(name="odd", data_type=99, dims=[2], raw_data=raw)
+        graph = showing([tensor("w", [3])])
+        graph.initializer.append(odd)
+        paths.append(write(tmp_path / name, graph))
+    found = differences(*paths)
+    assert (digest_of(paths[0]) == digest_of(paths[1])) == (at is None)
+    if at is None:
+        assert not found
+    else:
+        assert only(found)["tensor"] == "odd"
+        assert found[0].error.problem.endswith(f"from byte {at:,} on")
+
+
+@settings(max_examples=150, deadline=None)
+@given(seed=st.integers(0, 2**32), size=st.integers(5, 80))
+def test_whatever_a_file_holds_is_what_protobuf_reads_in_it(seed: int, size: int) -> None:
+    content = Wild(seed, size).model()
+    with tempfile.TemporaryDirectory() as name:
+        one, other = Path(name, "one.onnx"), Path(name, "other.onnx")
+        one.write_bytes(content)
+        other.write_bytes(onnx.ModelProto.FromString(content).SerializeToString())
+        (model,) = verify_file(one, against=other, with_digest=True).models
+        (again,) = verify_file(other, with_digest=True).models
+    codes = {one.code for one in model.findings}
+    assert not codes & {"tensor-differs", "proto-differs"}
+    assert model.digest == again.digest
 
 
 def test_a_layout_does_not_change_what_is_equal(tmp_path: Path) -> None:

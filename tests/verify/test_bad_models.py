@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import onnx
 import pytest
+from onnx import TensorProto
 
 from onnx_align_cli import main
 from onnx_align_pass import ModelError
@@ -13,6 +15,7 @@ from onnx_align_pass.verifying import verify_file
 from tests.corpus import BAD
 from tests.corpus.case import BadCase
 from tests.corpus.params import bad_cases
+from tests.corpus.test_corpus import succeeds
 
 NO_MODEL = "no model at all"
 """It is refused by a named error: there is nothing to look at."""
@@ -70,8 +73,19 @@ def code_of(name: str, case: BadCase) -> str:
 
 
 EXPECTED = {name: code_of(name, case) for name, case in BAD.items()}
+LENIENT = "external_zero_times_huge"
+"""Its fault is one to the checker alone, and only from onnx 1.21 on."""
 BROKEN = [case for case in bad_cases() if EXPECTED[case.id] == NO_MODEL]
 FAULTY = [case for case in bad_cases() if EXPECTED[case.id] != NO_MODEL]
+
+
+@pytest.fixture(autouse=True)
+def _seen_by_this_onnx(request: pytest.FixtureRequest) -> None:
+    huge = TensorProto(name="w", data_type=TensorProto.FLOAT, dims=[1 << 62, 1 << 62, 0])
+    if LENIENT in request.node.name and succeeds(lambda: onnx.checker.check_tensor(huge)) is None:
+        pytest.skip(f"the checker of onnx {onnx.__version__} sees no fault in it")
+
+
 pytestmark = pytest.mark.usefixtures("_nothing_hangs")
 Capture = pytest.CaptureFixture[str]
 
