@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -68,9 +67,9 @@ class VerifyReport:
     models: tuple[ModelVerification, ...]
 
     @property
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> tuple[Finding, ...]:
         """All findings of all models."""
-        return (one for model in self.models for one in model.findings)
+        return tuple(one for model in self.models for one in model.findings)
 
     @property
     def errors(self) -> int:
@@ -81,6 +80,21 @@ class VerifyReport:
     def warnings(self) -> int:
         """Findings that are warnings, of all models."""
         return sum(model.warnings for model in self.models)
+
+    @property
+    def bytes_compared(self) -> int:
+        """Bytes that were read and compared, of all models."""
+        return sum(model.bytes_compared for model in self.models)
+
+    @property
+    def bytes_shared(self) -> int:
+        """Bytes that are the same range of one file in both models, of all models."""
+        return sum(model.bytes_shared for model in self.models)
+
+    @property
+    def seconds(self) -> float:
+        """Wall time."""
+        return sum(model.seconds for model in self.models)
 
     @property
     def ok(self) -> bool:
@@ -98,8 +112,8 @@ class VerifyReport:
                 "errors": self.errors,
                 "warnings": self.warnings,
                 "tensors": sum(model.tensors for model in self.models),
-                "bytes_compared": sum(model.bytes_compared for model in self.models),
-                "bytes_shared": sum(model.bytes_shared for model in self.models),
-                "seconds": round(sum(model.seconds for model in self.models), 6),
+                "bytes_compared": self.bytes_compared,
+                "bytes_shared": self.bytes_shared,
+                "seconds": round(self.seconds, 6),
             },
         }

@@ -102,6 +102,5 @@ def _totals(report: VerifyReport, preset: str | None) -> Iterator[tuple[str, str
     yield "checked", _checked(tuple(checked), preset) or "nothing"
     yield "findings", f"{_many(report.errors, 'error')}, {_many(report.warnings, 'warning')}"
     if "against" in checked:
-        totals = report.to_json()["totals"]
-        yield "compared", _compared(totals["bytes_compared"], totals["bytes_shared"])
-    yield "time", f"{sum(model.seconds for model in report.models):.2f} s"
+        yield "compared", _compared(report.bytes_compared, report.bytes_shared)
+    yield "time", f"{report.seconds:.2f} s"
