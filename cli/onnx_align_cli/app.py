@@ -18,6 +18,7 @@ from onnx_align_cli.plan import plan
 from onnx_align_cli.presets import presets
 from onnx_align_cli.recover import recover
 from onnx_align_cli.streams import say, silence_stdout
+from onnx_align_cli.verify import verify
 from onnx_align_pass._version import __version__
 from onnx_align_pass.printable import printable
 
@@ -57,6 +58,7 @@ def root(
 app.command("align")(guarded(align))
 app.command("plan")(guarded(plan, os_error=Exit.MODEL))
 app.command("inspect")(guarded(inspect, os_error=Exit.MODEL))
+app.command("verify")(guarded(verify, os_error=Exit.MODEL))
 app.command("recover")(guarded(recover))
 app.command("presets")(guarded(presets, os_error=Exit.MODEL))
 app.command("passes")(guarded(passes))

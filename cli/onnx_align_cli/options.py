@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from onnx_align_pass.rules import Rule
 
 __all__ = [
+    "LAYOUT",
     "OUTPUT",
     "WRITING",
     "AlignThreshold",
@@ -148,8 +149,9 @@ ExternalData = Annotated[
     typer.Option(
         "--external-data",
         metavar="NAME",
-        help="Name of the data file, relative to the model's folder; "
-        "{model} and {stem} stand for the model's name.",
+        help="Name of the data file, relative to the model's folder. {model} and {stem} stand for "
+        "the model's name, {shard}, {shards} and {_n} for a shard's number; a name that ends in "
+        ".safetensors makes a safetensors file.",
         show_default="{model}.data",
         rich_help_panel=LAYOUT,
     ),

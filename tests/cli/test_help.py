@@ -16,7 +16,10 @@ from .child import run_child
 
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
-COMMANDS = ("align", "plan", "inspect", "presets", "recover", "passes", "demo")
+COMMANDS = (
+    *("align", "plan", "presets", "inspect", "verify"),
+    *("recover", "passes", "demo"),
+)
 INTRODUCTION = """\
 # The command line
 
