@@ -68,6 +68,7 @@ def _file(file: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "name": printable(file["name"]),
         "bytes": file["bytes"],
+        "format": file["format"],
         "kinds": "".join(_INITIALS[kind] for _, _, kind, _ in ranges),
         "spans": [length for _, length, _, _ in ranges],
         "jumps": jumps,

@@ -1,4 +1,4 @@
-"""What the page says of a model in words: verdict, facts, findings, presets, counts, files."""
+"""What the page says of a model in words: verdict, facts, presets, counts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, Final
 
 from onnx_align_pass.inspection.markup import Html, bar, data_block, element
 from onnx_align_pass.inspection.page_columns import columns, tones
-from onnx_align_pass.inspection.page_findings import counted, findings_part, verdict
+from onnx_align_pass.inspection.page_files import files_part
+from onnx_align_pass.inspection.page_findings import findings_part, verdict
+from onnx_align_pass.inspection.page_words import boundary, counted, percent, size_text
 from onnx_align_pass.units import format_bytes
 
 __all__ = ["model_section", "models_list", "title_of"]
 
 Model = Mapping[str, Any]
 
-_COARSEST: Final = 65536
-"""The alignment up to which offsets are told apart."""
 _TONES: Final = 6
 """Colours for dtypes; the ones after these share a grey."""
 
@@ -45,8 +45,8 @@ def _row(model: Model, at: int) -> Iterator[Html]:
     external, padding = model["external"], _total(model, "padding_bytes")
     count = external["tensors"] + model["inline"]["tensors"]
     yield element("td", element("a", element("bdi", model["model"]), href=f"#model-{at}"))
-    yield element("td", _size(external["bytes"]), class_="number")
-    yield element("td", _percent(padding, _on_disk(model)), class_="number")
+    yield element("td", size_text(external["bytes"]), class_="number")
+    yield element("td", percent(padding, _on_disk(model)), class_="number")
     yield element("td", f"{count:,}", class_="number")
     yield element("td", element("span", text, class_=f"verdict {severity}"))
 
@@ -65,7 +65,7 @@ def model_section(model: Model, at: int, *, alone: bool) -> Html:
         findings_part(model),
         _presets(model),
         element("div", _dtypes(model), _alignment(model), class_="pair"),
-        _files(model),
+        files_part(model),
         element("div", class_="tensors"),
         data_block(columns(model), class_="data"),
         class_="model",
@@ -77,14 +77,14 @@ def _facts(model: Model) -> Iterator[Html]:
     external, inline, disk = model["external"], model["inline"], _on_disk(model)
     padding, dead = _total(model, "padding_bytes"), _total(model, "dead_bytes")
     files = counted(len(model["files"]), "data file")
-    yield _fact("External data", _size(external["bytes"]), f"in {files}")
-    yield _fact("Inline", _size(inline["bytes"]), counted(inline["tensors"], "tensor"))
+    yield _fact("External data", size_text(external["bytes"]), f"in {files}")
+    yield _fact("Inline", size_text(inline["bytes"]), counted(inline["tensors"], "tensor"))
     yield _fact("External tensors", f"{external['tensors']:,}", _tied(model))
     yield _fact("Mappings", f"{external['mappings']:,}", "onnxruntime maps each tensor")
-    yield _fact("Padding", _percent(padding, disk), _size(padding))
+    yield _fact("Padding", percent(padding, disk), size_text(padding))
     said = "bytes that no tensor uses" if dead else "no bytes lie unused"
-    yield _fact("Dead bytes", _size(dead), said, "bad" if dead else "")
-    yield _fact("Model file", _size(model["model_bytes"]), "the .onnx itself")
+    yield _fact("Dead bytes", size_text(dead), said, "bad" if dead else "")
+    yield _fact("Model file", size_text(model["model_bytes"]), "the .onnx itself")
     if model["digest"]:
         yield _fact("Digest", element("code", model["digest"]), None, "wide")
 
@@ -111,13 +111,15 @@ def _presets(model: Model) -> Html | None:
     badges = [element("li", _preset(one)) for one in model["presets"]]
     satisfied = sum(one["satisfied"] for one in model["presets"])
     heading = element(
-        "h3", "Presets", element("small", f"{satisfied} of {len(badges)} are satisfied as it lies")
+        "h3", "Presets", element("small", f"{satisfied} of {len(badges)} are satisfied")
     )
     return element("div", heading, element("ul", *badges, class_="badges"), class_="presets")
 
 
 def _preset(one: Mapping[str, Any]) -> Html:
-    why = one["why_not"] or ("it lies as this preset asks" if one["satisfied"] else "unknown why")
+    why = one["why_not"] or (
+        "it lies as this preset asks" if one["satisfied"] else "no reason is known"
+    )
     if one["breaches"] > 1:
         why += f" ({one['breaches']:,} breaches)"
     if one["experimental"]:
@@ -140,7 +142,7 @@ def _dtypes(model: Model) -> Html:
         _count_row(
             name,
             bar((found[name]["bytes"] or 0) / most, tone_class(at)),
-            element("td", _size(found[name]["bytes"]), class_="number"),
+            element("td", size_text(found[name]["bytes"]), class_="number"),
             element("td", f"{found[name]['tensors']:,}", class_="number"),
         )
         for at, name in enumerate(tones(model))
@@ -166,15 +168,7 @@ def _alignment(model: Model) -> Html | None:
         )
         for key in sorted(found, reverse=True)
     ]
-    return _counts(
-        "Alignment", "offsets of external tensors", ("a multiple of", "tensors"), rows
-    )
-
-
-def boundary(size: int) -> str:
-    """An alignment as people say it."""
-    text = format_bytes(size).replace(".0 ", " ")
-    return f"{text} or more" if size >= _COARSEST else text
+    return _counts("Alignment", "offsets of external tensors", ("a multiple of", "tensors"), rows)
 
 
 def _counts(name: str, of: str, head: Sequence[str], rows: list[Html]) -> Html:
@@ -189,56 +183,6 @@ def _count_row(name: str, drawn: Html, *cells: Html) -> Html:
     return element(
         "tr", element("th", name, scope="row"), element("td", drawn, class_="drawn"), *cells
     )
-
-
-def _files(model: Model) -> Html:
-    if not model["files"]:
-        text = "Nothing is external: all weights are inside the .onnx."
-        return element("div", element("h3", "Data files"), element("p", text))
-    figures = [_file(file, at) for at, file in enumerate(model["files"])]
-    heading = element("h3", "Data files", element("small", f"{len(figures):,}"))
-    return element("div", heading, *figures, class_="files")
-
-
-def _file(file: Mapping[str, Any], at: int) -> Html:
-    size = file["bytes"]
-    name = element("h4", element("bdi", file["name"]))
-    if size is None:
-        text = f"This file is missing; {counted(file['tensors'], 'tensor')} should be in it."
-        return element("figure", element("figcaption", name, element("p", text, class_="error")))
-    parts = [
-        _size(size),
-        counted(file["tensors"], "tensor"),
-        _part("padding", file["padding_bytes"], size),
-        _part("dead", file["dead_bytes"], size) if file["dead_bytes"] else None,
-        _part("header", file["header_bytes"], size) if file["header_bytes"] else None,
-        "safetensors" if file["format"] == "safetensors" else None,
-        counted(file["links"], "hard link") if (file["links"] or 1) > 1 else None,
-    ]
-    facts = element("ul", *(element("li", one) for one in parts if one), class_="inline")
-    shared = None
-    if file["shared_with"]:
-        text = f"Shared with {', '.join(file['shared_with'])}."
-        shared = element("p", text, class_="warning")
-    caption = element("figcaption", name, facts, shared)
-    return element("figure", caption, element("div", class_="map", data_file=at))
-
-
-def _part(name: str, size: int, whole: int) -> Html:
-    text = f"{name} {_percent(size, whole)}" if size else f"no {name}"
-    return element("span", text, title=f"{size:,} bytes")
-
-
-def _size(size: int | None) -> Html:
-    """A size as people read it, exact where one points at it."""
-    if size is None:
-        return element("span", "unknown")
-    return element("span", format_bytes(size), title=f"{size:,} bytes")
-
-
-def _percent(part: int, whole: int) -> str:
-    percent = 100 * part / whole if whole else 0
-    return "<0.01 %" if 0 < percent < 0.005 else f"{percent:.2f} %"
 
 
 def _on_disk(model: Model) -> int:

@@ -7,17 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from onnx_align_pass.inspection.markup import Html, coded, element
+from onnx_align_pass.inspection.page_words import counted
 
-__all__ = ["counted", "findings_part", "verdict"]
+__all__ = ["findings_part", "verdict"]
 
 _SHOWN: Final = 5
 """Findings of one kind that are shown at once; some more are folded away."""
 _FOLDED: Final = 100
-
-
-def counted(count: int, noun: str) -> str:
-    """A number of things: `1 file`, `1,200 files`."""
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def verdict(model: Mapping[str, Any]) -> tuple[str, str]:
@@ -72,4 +68,6 @@ def _folded(items: Sequence[Html], count: int) -> list[Html]:
 
 def _item(one: Mapping[str, Any], *, with_hint: bool) -> Html:
     hint = one.get("hint") if with_hint else None
-    return element("li", one["message"], *([" ", element("span", *coded(hint), class_="hint")] if hint else []))
+    return element(
+        "li", one["message"], *([" ", element("span", *coded(hint), class_="hint")] if hint else [])
+    )

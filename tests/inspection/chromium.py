@@ -112,7 +112,9 @@ class Browser:
         return dict(json.loads(text))
 
     @contextlib.contextmanager
-    def page(self, file: Path, width: int = 1280, height: int = 900, **media: str) -> Iterator[Page]:
+    def page(
+        self, file: Path, width: int = 1280, height: int = 900, **media: str
+    ) -> Iterator[Page]:
         """Open a file in a window of its own, as on a screen of this size.
 
         Args:
@@ -166,9 +168,7 @@ class Page:
 
     def run(self, code: str) -> Any:
         """Evaluate an expression of JavaScript; a promise is waited for."""
-        done = self.call(
-            "Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True
-        )
+        done = self.call("Runtime.evaluate", expression=code, returnByValue=True, awaitPromise=True)
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
 

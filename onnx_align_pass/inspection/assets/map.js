@@ -213,7 +213,7 @@ class FileMap {
 
   #describeGap(at) {
     const { file } = this, [start, end] = [file.starts[at], file.ends[at]];
-    const words = { [PADDING]: "padding", [DEAD]: "dead bytes: no tensor uses them", [HEADER]: "safetensors header" };
+    const words = { [PADDING]: "padding", [DEAD]: "dead bytes: no tensor uses them", [HEADER]: file.head };
     return [
       make("b", {}, words[file.kinds[at]]),
       make("p", {}, `${exactly(end - start)}, from ${count(start)} (${hex(start)}) to ${count(end)}`),

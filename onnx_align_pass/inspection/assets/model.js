@@ -58,9 +58,10 @@ class Model {
 
 /** The ranges of a file, ascending by start; those of overlapping tensors overlap. */
 class DataFile {
-  constructor({ name, bytes, kinds, spans, jumps, tensors }) {
+  constructor({ name, bytes, format, kinds, spans, jumps, tensors }) {
     this.name = name;
     this.bytes = bytes;
+    this.head = format === "safetensors" ? "header of the safetensors file" : "the model itself";
     this.size = spans.length;
     this.starts = new Float64Array(this.size);
     this.ends = new Float64Array(this.size);

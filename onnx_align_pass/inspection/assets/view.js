@@ -3,6 +3,7 @@
 
 const FINEST = 64; // bytes in a row
 const BOUNDARIES = [64, 256, 4096, 16384, 65536];
+const FEWEST = 9; // letters of a name that still say something
 const FONT = 'ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace';
 
 class View {
@@ -27,7 +28,7 @@ class View {
 
   move(start, rowBytes = this.rowBytes) {
     this.rowBytes = Math.min(this.whole, Math.max(FINEST, rowBytes));
-    const grain = this.rowBytes / FINEST;
+    const grain = Math.max(1, this.rowBytes / 256); // so that starts are round numbers in hex
     const last = Math.max(0, Math.ceil((this.size - this.span) / grain) * grain);
     this.start = Math.min(last, Math.max(0, Math.round(start / grain) * grain));
   }
@@ -144,11 +145,13 @@ class Painter {
     this.colourOf = (tensor) => COLOURS[colour].of(model, tensor, paint);
   }
 
-  /** Paint [from, from + bytes) into a strip `width` wide; a dead byte is always to be seen.
-   * Return what there is room to name: blocks that start here, with their left and right. */
+  /**
+   * Paint [from, from + bytes) into a strip `width` wide; what is narrower than a pixel goes to the
+   * speck of its pixel. Return the blocks that there is room to name.
+   */
   strip(pen, { from, bytes, width, top, height }) {
     Object.assign(this, { pen, top, height });
-    const scale = width / bytes, dead = [], named = [];
+    const scale = width / bytes, narrow = 2 * this.ratio, always = [], named = [];
     const speck = { pixel: -1, covered: 0, widest: 0, at: -1 };
     const flush = () => {
       if (speck.covered >= 0.5) this.#block(speck.at, speck.pixel, speck.pixel + 1);
@@ -157,7 +160,7 @@ class Painter {
     this.file.within(from, Math.min(from + bytes, this.file.bytes), (at) => {
       const left = Math.max(0, (this.file.starts[at] - from) * scale);
       const right = Math.min(width, (this.file.ends[at] - from) * scale);
-      if (this.file.kinds[at] === DEAD) dead.push([at, left, right]);
+      if (right - left < narrow && this.#isAlwaysSeen(at)) always.push([at, Math.floor(left)]);
       if (Math.round(right) > Math.round(left)) {
         flush();
         this.#block(at, Math.round(left), Math.round(right), this.file.ends[at] <= from + bytes);
@@ -170,10 +173,14 @@ class Painter {
       if (right - left >= speck.widest) [speck.widest, speck.at] = [right - left, at];
     });
     flush();
-    for (const [at, left, right] of dead) {
-      this.#block(at, Math.floor(left), Math.ceil(Math.max(right, left + 2 * this.ratio)));
-    }
+    for (const [at, left] of always) this.#block(at, left, left + Math.ceil(narrow));
     return named;
+  }
+
+  /** Dead bytes are, however few, and so is what lies lost behind them. */
+  #isAlwaysSeen(at) {
+    const { kinds } = this.file;
+    return kinds[at] === DEAD || (at > 0 && kinds[at] === TENSOR && kinds[at - 1] === DEAD);
   }
 
   /** Paint a block; where there is room, a hairline at its end parts it from the next one. */
@@ -201,8 +208,10 @@ class Painter {
     pen.font = `${11 * this.ratio}px ${FONT}`;
     pen.textBaseline = "middle";
     this.letter ??= pen.measureText("0").width;
-    const name = kind === HEADER ? "header" : this.model.name(this.file.tensors[at]);
+    const name = kind === HEADER ? this.file.head : this.model.name(this.file.tensors[at]);
+    const letters = Math.floor(room / this.letter);
+    if (letters < Math.min(name.length, FEWEST)) return;
     pen.fillStyle = this.paint.inkOn(this.fillOf(at));
-    pen.fillText(shortened(name, Math.floor(room / this.letter)), left + 5 * this.ratio, top + height / 2, room);
+    pen.fillText(shortened(name, letters), left + 5 * this.ratio, top + height / 2, room);
   }
 }
