@@ -79,7 +79,7 @@ def test_a_small_tensor_is_found_when_one_zooms_to_it(opened: Opened) -> None:
         assert shown(page)["rowBytes"] == 64
         page.mouse("Moved", *point_of(page, tensor["offset"] + 32))
         assert tip_of(page).startswith(tensor["name"])
-        assert f"offset {tensor['offset']:,} ({tensor['offset']:#x}), aligned to" in tip_of(page)
+        assert f"offset {tensor['offset']:,} ({tensor['offset']:#x}), a multiple of" in tip_of(page)
         assert tensor["name"] in page.run("document.querySelector('.selected').innerText")
         assert page.complaints() == []
 

@@ -23,7 +23,7 @@ function describe(model, at) {
   const size = bytes === null ? "size unknown" : `${sizeWords(bytes)} (${exactly(bytes)})`;
   const lines = [`${model.dtype(at)}, ${model.shape(at)}, ${size}`];
   if (offset === null) lines.push(model.fileName(at) || "inline: inside the .onnx");
-  else lines.push(`offset ${count(offset)} (${hex(offset)}), aligned to ${alignmentWords(model.alignment(at))}`);
+  else lines.push(`offset ${count(offset)} (${hex(offset)}), a multiple of ${boundaryWords(model.alignment(at))}`);
   const tied = model.tiedWith(at).filter((one) => one !== at);
   if (tied.length) lines.push(`tied: the same bytes as ${namesOf(model, tied)}`);
   const same = model.columns.same[at];
@@ -83,11 +83,12 @@ class Section {
   /** Colour tensors by dtype, size or alignment. */
   paintBy(name) {
     this.colour = name;
-    const kinds = new Set(this.model.files.flatMap((file) => [...new Set(file.kinds)]));
-    const others = [[PADDING, "padding"], [DEAD, "dead", "dead bytes"], [HEADER, "header"]]
-      .filter(([kind]) => kinds.has(kind)).map(([, key, word]) => [key, word ?? key]);
-    this.keys.replaceChildren(...[...COLOURS[name].legend(this.model), ...others]
-      .map(([key, word]) => make("li", {}, make("i", { class: `swatch ${key}` }), word)));
+    const entries = COLOURS[name].legend(this.model);
+    for (const [kind, key, word] of OTHERS) {
+      if (this.model.files.some((file) => file.kinds.includes(kind))) entries.push([key, word]);
+    }
+    const keys = entries.map(([key, word]) => make("li", {}, make("i", { class: `swatch ${key}` }), word));
+    this.keys.replaceChildren(...keys);
     this.redraw();
   }
 

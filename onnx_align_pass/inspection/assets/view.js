@@ -111,6 +111,8 @@ class Paint {
   }
 }
 
+const OTHERS = [[PADDING, "padding", "padding"], [DEAD, "dead", "dead bytes"], [HEADER, "header", "header"]];
+
 /** What a tensor's colour may stand for: a name for each, and which one a tensor has. */
 const SIZES = [1024, 65536, 1048576, 16777216];
 const STARTS = [64, 256, 4096, 65536];

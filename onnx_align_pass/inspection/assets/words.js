@@ -35,8 +35,9 @@ function make(name, attributes = {}, ...inside) {
   return made;
 }
 
-const button = (text, label, onclick) => {
-  const made = make("button", { type: "button", "aria-label": label, title: label }, text);
+/** Make a button; a sign is read as what it does, words are read as they are. */
+const button = (text, does, onclick) => {
+  const made = make("button", { type: "button", title: does, "aria-label": text.length > 1 ? null : does }, text);
   made.addEventListener("click", onclick);
   return made;
 };
