@@ -180,7 +180,7 @@ class Page:
             time.sleep(0.02)
 
     def settle(self) -> None:
-        """Wait until what was asked for has been painted."""
+        """Wait until what was asked for has been painted. Where scripts are off it never is."""
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
@@ -9,6 +10,8 @@ from .chromium import Page
 
 Opened = Callable[..., AbstractContextManager[Page]]
 """Opens the page of some reports; takes what `Browser.page` takes, too."""
+Colour = tuple[int, int, int]
+"""Red, green, blue."""
 
 
 def box(page: Page, selector: str) -> tuple[float, float, float, float]:
@@ -57,3 +60,19 @@ def rows(page: Page) -> list[list[str]]:
     """Texts of the rows of the table that are drawn."""
     code = "[...document.querySelectorAll('.frame tbody tr[data-at]')].map(row => [...row.cells]"
     return list(page.run(f"{code}.map(cell => cell.innerText))"))
+
+
+def pixels(page: Page, left: float, top: float, width: int, height: int) -> list[Colour]:
+    """What is painted on the first map, in pixels from its corner, line by line."""
+    numbers = page.run(
+        "[...document.querySelector('.map .rows canvas').getContext('2d')"
+        f".getImageData({round(left)}, {round(top)}, {width}, {height}).data]"
+    )
+    return [(numbers[at], numbers[at + 1], numbers[at + 2]) for at in range(0, len(numbers), 4)]
+
+
+def colour_at(page: Page, offset: int) -> Colour:
+    """The colour that most of the pixels around a byte have, on the first map."""
+    x, y = point_of(page, offset)
+    left, top, *_ = box(page, over())
+    return Counter(pixels(page, x - left - 4, y - top - 4, 9, 9)).most_common(1)[0][0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from onnx_align_pass.printable import printable
 
 from . import page_models
 from .chromium import Browser, Page
-from .page_parts import Opened, box, over, point_of, shown, wait_for_map
+from .page_parts import Colour, Opened, colour_at, point_of, shown, wait_for_map
 
 pytestmark = pytest.mark.needs_chromium
 
@@ -52,25 +51,14 @@ def look(page: Page) -> dict[str, Any]:
         "swatch": rgb(
             page.run("getComputedStyle(document.querySelector('.swatch')).backgroundColor")
         ),
-        "tensor": pixel(page, 900_000),
-        "dead": pixel(page, 2_550_000),
+        "tensor": colour_at(page, 900_000),
+        "dead": colour_at(page, 2_550_000),
     }
 
 
-def pixel(page: Page, offset: int) -> list[int]:
-    """The colour that most of the pixels around a byte have, on the map that is there."""
-    x, y = point_of(page, offset)
-    left, top, *_ = box(page, over())
-    around = page.run(
-        "[...document.querySelector('.map .rows canvas').getContext('2d')"
-        f".getImageData({round(x - left) - 4}, {round(y - top) - 4}, 9, 9).data]"
-    )
-    colours = Counter(tuple(around[at : at + 3]) for at in range(0, len(around), 4))
-    return list(colours.most_common(1)[0][0])
-
-
-def rgb(text: str) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", text)[:3]]
+def rgb(text: str) -> Colour:
+    red, green, blue = map(int, re.findall(r"\d+", text)[:3])
+    return red, green, blue
 
 
 @pytest.mark.parametrize("width", [320, 400, 1280])
@@ -143,6 +131,8 @@ def test_without_scripts_the_facts_are_there(browser: Browser, tmp_path: Path) -
         assert "1 error, 1 warning" in text
         assert "126.5 KiB" in text
         assert "positions starts at 4,096, no multiple of 65,536" in text
+        why = "document.querySelector('.badge.no .why').getBoundingClientRect().width"
+        assert page.run(why) > 100
         assert "How to read a map" not in text
 
 
