@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
 
-__all__ = ["StrPath", "given_path"]
+__all__ = ["StrPath", "given_path", "same_file"]
 
 StrPath: TypeAlias = str | os.PathLike[str]
 
@@ -22,3 +22,11 @@ def given_path(path: StrPath, option: str = "path") -> Path:
     if not os.fspath(path):
         raise UsageError(f"{option} is empty", needed="a path", hint="Give one, or leave it out.")
     return Path(path)
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file; what leads nowhere is the same as nothing."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False
