@@ -9,7 +9,7 @@ from typing import Any, Final
 from onnx_align_pass.inspection.markup import Html, bar, data_block, element
 from onnx_align_pass.inspection.page_columns import columns, tones
 from onnx_align_pass.inspection.page_files import files_part
-from onnx_align_pass.inspection.page_findings import findings_part, verdict
+from onnx_align_pass.inspection.page_findings import findings_part, is_read, verdict
 from onnx_align_pass.inspection.page_words import boundary, counted, percent, size_text
 from onnx_align_pass.units import format_bytes
 
@@ -57,10 +57,13 @@ def model_section(model: Model, at: int, *, alone: bool) -> Html:
     severity, text = verdict(model)
     folder = element("span", f"{path.parent}/", class_="folder") if path.parent.name else None
     heading = element("h1" if alone else "h2", folder, element("bdi", path.name), id=f"model-{at}")
-    return element(
-        "section",
-        heading,
-        element("p", text, class_=f"verdict {severity}"),
+    parts: list[Html | None] = [heading, element("p", text, class_=f"verdict {severity}")]
+    parts += _parts(model) if is_read(model) else (findings_part(model),)
+    return element("section", *parts, class_="model", aria_labelledby=f"model-{at}")
+
+
+def _parts(model: Model) -> Sequence[Html | None]:
+    return [
         element("dl", *_facts(model), class_="facts"),
         findings_part(model),
         _presets(model),
@@ -68,9 +71,7 @@ def model_section(model: Model, at: int, *, alone: bool) -> Html:
         files_part(model),
         element("div", class_="tensors"),
         data_block(columns(model), class_="data"),
-        class_="model",
-        aria_labelledby=f"model-{at}",
-    )
+    ]
 
 
 def _facts(model: Model) -> Iterator[Html]:

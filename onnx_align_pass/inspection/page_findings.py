@@ -9,15 +9,22 @@ from typing import Any, Final
 from onnx_align_pass.inspection.markup import Html, coded, element
 from onnx_align_pass.inspection.page_words import counted
 
-__all__ = ["findings_part", "verdict"]
+__all__ = ["findings_part", "is_read", "verdict"]
 
 _SHOWN: Final = 5
 """Findings of one kind that are shown at once; some more are folded away."""
 _FOLDED: Final = 100
 
 
+def is_read(model: Mapping[str, Any]) -> bool:
+    """Whether it is a model at all: of one that is, presets are always said."""
+    return bool(model["presets"]) or not model["findings"]
+
+
 def verdict(model: Mapping[str, Any]) -> tuple[str, str]:
     """What is to be thought of a model: `error`, `warning` or `fine`, and a sentence."""
+    if not is_read(model):
+        return "error", "It could not be read"
     count = Counter(one["severity"] for one in model["findings"])
     said = [counted(count[one], one) for one in ("error", "warning") if count[one]]
     if not said:

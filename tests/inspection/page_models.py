@@ -153,6 +153,13 @@ def empty() -> Report:
     return report("empty.onnx", [], {})
 
 
+def unreadable() -> Report:
+    """What is no model."""
+    message = "broken.onnx: 3 is not a field's tag, at byte 2"
+    found = {"code": "broken-model", "severity": "error", "message": message, "hint": "Export it."}
+    return report("broken.onnx", [], {}, [found]) | {"presets": []}
+
+
 def overlapping() -> Report:
     """Two tensors that share bytes, a file of none, and numbers that no float holds."""
     weights = [

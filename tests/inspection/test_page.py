@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 from typing import Any
 
@@ -21,6 +20,7 @@ from onnx_align_pass.printable import printable
 
 from . import page_models
 from .page_models import HOSTILE
+from .page_parsed import Parsed
 
 REPORTS = {
     "small": page_models.small,
@@ -28,57 +28,13 @@ REPORTS = {
     "inline only": page_models.inline_only,
     "empty": page_models.empty,
     "overlapping": page_models.overlapping,
+    "unreadable": page_models.unreadable,
 }
 LOADERS = {"src", "srcset", "data", "action", "formaction", "poster", "background", "ping"}
 PARTS = {"html", "head", "meta", "title", "link", "style", "body", "header", "main", "footer"}
 PARTS |= {"noscript", "script", "section", "nav", "div", "figure", "figcaption", "h1", "h2", "h3"}
 PARTS |= {"h4", "p", "ul", "li", "dl", "dt", "dd", "table", "tr", "th", "td", "svg", "rect", "bdi"}
 PARTS |= {"span", "b", "small", "code", "button", "a", "details", "summary"}
-
-
-class Parsed(HTMLParser):
-    """A page as a browser would take it apart."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.inside: dict[str, list[str]] = {"script": [], "style": [], "title": []}
-        self.words: list[str] = []
-        self._open = ""
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        self._open = tag
-        if tag in self.inside:
-            self.inside[tag].append("")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._open = ""
-
-    def handle_data(self, data: str) -> None:
-        if self._open in self.inside:
-            self.inside[self._open][-1] += data
-        else:
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
-
-    @property
-    def data(self) -> list[Any]:
-        kinds = [attributes.get("type") for tag, attributes in self.tags if tag == "script"]
-        pairs = zip(kinds, self.inside["script"], strict=True)
-        return [json.loads(text) for kind, text in pairs if kind == "application/json"]
-
-    @property
-    def policy(self) -> dict[str, str]:
-        (found,) = (one for _, one in self.tags if one.get("http-equiv"))
-        assert found["http-equiv"] == "Content-Security-Policy"
-        rules = [rule.partition(" ") for rule in (found["content"] or "").split("; ")]
-        return {name: value for name, _, value in rules}
 
 
 @pytest.mark.parametrize("name", REPORTS)
@@ -230,6 +186,18 @@ def test_several_models_are_listed_with_a_link_to_each() -> None:
     alone = Parsed(html_page(reports[:1]))
     assert "nav" not in [tag for tag, _ in alone.tags]
     assert alone.inside["title"] == ["model.onnx - onnx-align inspect"]
+
+
+def test_what_is_no_model_says_only_why() -> None:
+    parsed = Parsed(html_page([page_models.unreadable(), page_models.small()]))
+    assert parsed.text.count("It could not be read") == 2
+    assert "broken.onnx: 3 is not a field's tag, at byte 2 Export it." in parsed.text
+    assert parsed.text.count("External data") == 2  # in the list, and of the other one
+    assert len(parsed.data) == 1
+    alone = Parsed(html_page([page_models.unreadable()]))
+    assert "It could not be read" in alone.text
+    assert "inside the .onnx" not in alone.text
+    assert alone.data == []
 
 
 def test_no_model_at_all_is_a_page_too() -> None:

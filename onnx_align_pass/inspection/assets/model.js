@@ -48,11 +48,16 @@ class Model {
     const tied = this.tiedWith(at).length;
     if (tied > 1) said.push(`tied ×${tied}`);
     if (this.copies.has(at)) said.push("duplicate");
-    if (this.home(at) < 0) said.push("inline");
+    if (this.isInline(at)) said.push("inline");
     for (const severity of ["error", "warning"]) {
       if (this.findings(at).some((one) => one.severity === severity)) said.push(severity);
     }
     return said;
+  }
+
+  /** Whether its bytes are in the .onnx, and not just in no file for what is wrong with it. */
+  isInline(at) {
+    return this.home(at) < 0 && !this.findings(at).some((one) => one.severity === "error");
   }
 }
 

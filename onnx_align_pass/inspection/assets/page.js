@@ -22,14 +22,14 @@ function describe(model, at) {
   const offset = model.offset(at), bytes = model.bytes(at);
   const size = bytes === null ? "size unknown" : `${sizeWords(bytes)} (${exactly(bytes)})`;
   const lines = [`${model.dtype(at)}, ${model.shape(at)}, ${size}`];
-  if (offset === null) lines.push(model.fileName(at) || "inline: inside the .onnx");
+  if (offset === null) lines.push(model.isInline(at) ? "inline: inside the .onnx" : model.fileName(at));
   else lines.push(`offset ${count(offset)} (${hex(offset)}), a multiple of ${boundaryWords(model.alignment(at))}`);
   const tied = model.tiedWith(at).filter((one) => one !== at);
   if (tied.length) lines.push(`tied: the same bytes as ${namesOf(model, tied)}`);
   const same = model.columns.same[at];
   if (same !== undefined) lines.push(`duplicate: equal to ${namesOf(model, [same])}, which lies elsewhere`);
   const found = model.findings(at).slice(0, 3).map((one) => make("p", { class: one.severity }, one.message));
-  return [make("b", {}, make("bdi", {}, model.name(at))), ...lines.map((line) => make("p", {}, line)), ...found];
+  return [make("b", {}, make("bdi", {}, model.name(at))), ...lines.filter(Boolean).map((line) => make("p", {}, line)), ...found];
 }
 
 function namesOf(model, tensors) {
@@ -144,8 +144,8 @@ function whenSeen(element, act) {
 }
 
 const sections = [];
-document.querySelectorAll("section.model").forEach((element, at) => {
-  whenSeen(element, () => sections.push(new Section(element, `model-${at}`)));
+document.querySelectorAll("script.data").forEach(({ parentElement: section }, at) => {
+  whenSeen(section, () => sections.push(new Section(section, `section-${at}`)));
 });
 
 /* Why a preset is not satisfied: shown when one points at its badge, or comes to it by keyboard. */
