@@ -17,8 +17,8 @@ _FOLDED: Final = 100
 
 
 def is_read(model: Mapping[str, Any]) -> bool:
-    """Whether it is a model at all: of one that is, presets are always said."""
-    return bool(model["presets"]) or not model["findings"]
+    """Whether it is a model at all."""
+    return bool(model["readable"])
 
 
 def verdict(model: Mapping[str, Any]) -> tuple[str, str]:

@@ -157,7 +157,7 @@ def unreadable() -> Report:
     """What is no model."""
     message = "broken.onnx: 3 is not a field's tag, at byte 2"
     found = {"code": "broken-model", "severity": "error", "message": message, "hint": "Export it."}
-    return report("broken.onnx", [], {}, [found]) | {"presets": []}
+    return report("broken.onnx", [], {}, [found]) | {"presets": [], "readable": False}
 
 
 def overlapping() -> Report:

@@ -85,6 +85,7 @@ def report(
             copies[one.same_as].append(at)
     return {
         "model": model,
+        "readable": True,
         "model_bytes": 4096 + 180 * len(weights) + sum(one.nbytes for one in inline),
         "digest": None,
         "inline": {"tensors": len(inline), "bytes": sum(one.nbytes for one in inline)},

@@ -126,6 +126,8 @@ def test_without_scripts_the_facts_are_there(browser: Browser, tmp_path: Path) -
         assert "Scripts are off" not in page.run("document.body.innerText")
         page.call("Emulation.setScriptExecutionDisabled", value=True)
         page.open(file)
+        # What is off the screen has no text until it was laid out once.
+        page.wait("document.body.innerText.includes('1 error, 1 warning')")
         text = page.run("document.body.innerText")
         assert "Scripts are off" in text
         assert "1 error, 1 warning" in text
