@@ -12,6 +12,7 @@ from onnx_align_cli.demo import demo
 from onnx_align_cli.exits import Exit
 from onnx_align_cli.failure import Failure, say_failure
 from onnx_align_cli.guard import guarded
+from onnx_align_cli.inline import inline
 from onnx_align_cli.passes import passes
 from onnx_align_cli.plan import plan
 from onnx_align_cli.recover import recover
@@ -54,6 +55,7 @@ def root(
 
 app.command("align")(guarded(align))
 app.command("plan")(guarded(plan, os_error=Exit.MODEL))
+app.command("inline")(guarded(inline))
 app.command("recover")(guarded(recover))
 app.command("passes")(guarded(passes))
 app.command("demo")(guarded(demo))

@@ -1,0 +1,48 @@
+"""Options of the commands that write: what may be replaced, and what is proven or said."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from onnx_align_cli.options import OUTPUT, WRITING
+
+__all__ = ["Durable", "Force", "InPlace", "Quiet", "Verify"]
+
+InPlace = Annotated[
+    bool,
+    typer.Option(
+        "--in-place",
+        help="Replace the model and its data; a crash leaves the old pair or the new one.",
+        rich_help_panel=WRITING,
+    ),
+]
+Verify = Annotated[
+    bool,
+    typer.Option(
+        "--verify",
+        help="Read everything back and compare it before it is published.",
+        rich_help_panel=WRITING,
+    ),
+]
+Durable = Annotated[
+    bool,
+    typer.Option(
+        "--durable/--no-durable",
+        help="Return only when the result is on the disk.",
+        rich_help_panel=WRITING,
+    ),
+]
+Force = Annotated[
+    bool,
+    typer.Option(
+        "--force",
+        help="Replace what exists at DST. Never the source, nor another model's data.",
+        rich_help_panel=WRITING,
+    ),
+]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="Print nothing on success.", rich_help_panel=OUTPUT),
+]
