@@ -14,7 +14,7 @@ from onnx_align_pass.errors import (
     ModelNotFoundError,
     UnsafeDataFileError,
 )
-from onnx_align_pass.paths import StrPath, given_path
+from onnx_align_pass.paths import StrPath, given_path, given_target
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import repack
 from onnx_align_pass.report import AlignReport, ModelAlignment
@@ -40,9 +40,7 @@ def repack_any(source: StrPath, destination: StrPath | None, options: Options) -
         WriteError: Writing failed; models published before stay.
     """
     path = given_path(source, "source")
-    target = None if destination is None else given_path(destination, "destination")
-    if target is not None and os.fspath(destination or "").endswith(("/", os.sep)):
-        target = target if os.path.isdir(path) else target / path.name
+    target = None if destination is None else given_target(destination, path)
     if os.path.isdir(path):
         return repack_folder(path, target, options)
     return AlignReport((repack(path, target, options, References()),))

@@ -20,7 +20,7 @@ from onnx_align_pass.model.walk import walk
 from onnx_align_pass.spans import MAX_FILE_BYTES, FileSpan, MemoryBytes, Source
 from onnx_align_pass.tensors import Slot, TensorFacts
 
-__all__ = ["DROPPED", "Located", "data_file_names", "facts_of", "locate"]
+__all__ = ["DROPPED", "Located", "data_file_names", "facts_of", "locate", "location_of"]
 
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
@@ -263,6 +263,17 @@ def _bad_entry(
     return ExternalDataError(
         problem, tensor=facts.slot.name, file=file, found=found, hint=_BAD_HINT
     )
+
+
+def location_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> tuple[str, str]:
+    """Return the location of an external tensor, as the model spells it and as a plain name.
+
+    Raises:
+        ExternalDataError: It names none, or none that leads into the model's folder.
+    """
+    location = _unusual(tensor)[0]
+    unsized = TensorFacts(slot, dtype_name(tensor.data_type), (), 0, 0, True)
+    return location, _plain(unsized, location, file)
 
 
 def data_file_names(skeleton: Skeleton) -> frozenset[str]:

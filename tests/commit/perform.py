@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from onnx_align_pass import AlignError, LayoutPolicy, align_file, recover_folder
+from onnx_align_pass.inlining import inline_file
+from onnx_align_pass.renaming import rename_file
 
 __all__ = ["perform"]
 
+RENAME = ("external_data", "overwrite", "durable")
 LAYOUT = ("alignment", "max_shard_size_bytes", "data_name")
 
 
@@ -41,8 +44,15 @@ def call(task: dict[str, Any]) -> list[str]:
     if task["call"] == "recover":
         found = recover_folder(Path(task["folder"]))
         return [leftover.outcome for leftover in found]
+    if task["call"] == "rename":
+        keywords = {name: task[name] for name in RENAME if name in task}
+        report = rename_file(task["source"], task["destination"], **keywords)
+        return ["resumed" if report.resumed else "renamed"]
+    if task["call"] == "inline":
+        done = inline_file(task["source"], task["destination"], durable=task.get("durable", True))
+        return ["unchanged" if model.unchanged else "written" for model in done.models]
     layout = LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task})
-    report = align_file(
+    aligned = align_file(
         task["source"],
         task["destination"],
         layout=layout,
@@ -51,7 +61,7 @@ def call(task: dict[str, Any]) -> list[str]:
         durable=task.get("durable", True),
         verify=task.get("verify", False),
     )
-    return ["unchanged" if model.unchanged else "written" for model in report.models]
+    return ["unchanged" if model.unchanged else "written" for model in aligned.models]
 
 
 class Stopping:
