@@ -7,15 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import onnx
-
 from onnx_align_pass.errors import DataFileSharedError, UnsafeDataFileError, UsageError
 from onnx_align_pass.layout.names import check_names, filled
 from onnx_align_pass.layout.renames import renamed
 from onnx_align_pass.model.bind import relocate
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
-from onnx_align_pass.model.sources import location_of
-from onnx_align_pass.model.walk import walk
+from onnx_align_pass.model.sources import external_tensors, location_of
 from onnx_align_pass.policy import LayoutPolicy
 from onnx_align_pass.references import References
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -67,7 +64,7 @@ class Relocation:
 
     def relocate(self, names: Mapping[str, str]) -> None:
         """Rename the data files that the skeleton points at; others keep their names."""
-        tensors = (one for _, one in walk(self.skeleton.proto) if _is_external(one))
+        tensors = (tensor for _, tensor in external_tensors(self.skeleton))
         relocate(tensors, lambda location: names.get(location, location))
 
 
@@ -117,9 +114,7 @@ def _data_files(skeleton: Skeleton, files: SourceFiles) -> tuple[dict[str, str],
     """
     spelled: dict[str, str] = {}
     sizes: dict[str, int] = {}
-    for slot, tensor in walk(skeleton.proto):
-        if not _is_external(tensor):
-            continue
+    for slot, tensor in external_tensors(skeleton):
         location, name = location_of(slot, tensor, skeleton.path)
         spelled[location] = name
         path = skeleton.data_path(name)
@@ -127,10 +122,6 @@ def _data_files(skeleton: Skeleton, files: SourceFiles) -> tuple[dict[str, str],
             sizes[name] = files.size(path, tensor=slot.name)
             _check_own(skeleton, name, path, slot.name)
     return spelled, sizes
-
-
-def _is_external(tensor: onnx.TensorProto) -> bool:
-    return bool(tensor.data_location == onnx.TensorProto.EXTERNAL)
 
 
 def _check_own(skeleton: Skeleton, name: str, path: Path, tensor: str) -> None:

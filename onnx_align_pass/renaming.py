@@ -139,7 +139,7 @@ def _rename(asked: _Asked) -> RenameReport:
         notes = check_unshared(plan, references, force=asked.overwrite)
         states = {path: state_of(files, path) for path in (asked.source, *plan.old_paths)}
         done = _published(asked, plan, files, references)
-    notes += _remove_old(asked, plan, states, references)
+    _remove_old(asked, plan, states, references)
     moved = zip(plan.moves, done.data, strict=True)
     data = [RenamedFile(one.before, one.after, one.size, how) for one, how in moved]
     data += [RenamedFile(one.before, one.after, one.size, "kept") for one in plan.kept]
@@ -192,8 +192,8 @@ def _sync_folders(paths: Iterable[Path]) -> None:
 
 def _remove_old(
     asked: _Asked, plan: Relocation, states: dict[Path, FileState], references: References
-) -> tuple[str, ...]:
-    """Remove the old names; say which could not be."""
+) -> None:
+    """Remove the old names: the model's, then those of its data."""
     source = asked.source
     data = {one.before: states[old] for one, old in zip(plan.moves, plan.old_paths, strict=True)}
 
@@ -201,23 +201,23 @@ def _remove_old(
         check_unshared(plan, references, force=asked.overwrite)
 
     try:
-        remove_pair(
-            source,
-            states[source],
-            data,
-            durable=asked.durable,
-            recheck=recheck,
-        )
-        if asked.durable:
-            with explained(source, 0, reads=False):
+        with explained(source, 0, reads=False):
+            remove_pair(source, states[source], data, durable=asked.durable, recheck=recheck)
+            if asked.durable:
                 _sync_folders([source, *plan.old_paths])
     except (ModelError, WriteError) as error:
+        both = os.path.lexists(source)
         raise WriteError(
             f"{asked.place} is in place, but removing {source.name} failed: {error.problem}",
             file=error.file,
             found=error.found,
-            hint="Both may be used. Run the same command again, or remove the old one.",
+            hint="Both are whole. Run the same command again, or remove one." if both else None,
         ) from None
-    return tuple(
-        f"{path} is left: it cannot be removed" for path in plan.old_paths if os.path.lexists(path)
-    )
+    left = [path for path in plan.old_paths if os.path.lexists(path)]
+    if left:
+        raise WriteError(
+            f"{asked.place} is in place, but old data could not be removed",
+            file=left[0],
+            found=", ".join(str(path) for path in left),
+            hint="Remove it: until then onnx may refuse the new model, whose data has two names.",
+        )

@@ -7,6 +7,7 @@ copied from.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -20,7 +21,15 @@ from onnx_align_pass.model.walk import walk
 from onnx_align_pass.spans import MAX_FILE_BYTES, FileSpan, MemoryBytes, Source
 from onnx_align_pass.tensors import Slot, TensorFacts
 
-__all__ = ["DROPPED", "Located", "data_file_names", "facts_of", "locate", "location_of"]
+__all__ = [
+    "DROPPED",
+    "Located",
+    "data_file_names",
+    "external_tensors",
+    "facts_of",
+    "locate",
+    "location_of",
+]
 
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
@@ -265,6 +274,11 @@ def _bad_entry(
     )
 
 
+def external_tensors(skeleton: Skeleton) -> Iterator[tuple[Slot, onnx.TensorProto]]:
+    """List the tensors of a model that are external, with their slots."""
+    return ((slot, one) for slot, one in walk(skeleton.proto) if one.data_location == _EXTERNAL)
+
+
 def location_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> tuple[str, str]:
     """Return the location of an external tensor, as the model spells it and as a plain name.
 
@@ -280,8 +294,7 @@ def data_file_names(skeleton: Skeleton) -> frozenset[str]:
     """Names of the data files that a model points at, as far as they are names at all."""
     locations = {
         entry.value
-        for _, tensor in walk(skeleton.proto)
-        if tensor.data_location == _EXTERNAL
+        for _, tensor in external_tensors(skeleton)
         for entry in tensor.external_data
         if entry.key == "location"
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from onnx_align_pass import recover_folder
 from tests.align.snapshot import snapshot
@@ -61,6 +62,11 @@ class RenameJudge:
         for path in there:
             loads_everywhere(path, runtime=runtime)
 
+    def rebuild(self, root: Path) -> None:
+        """Make the scene anew."""
+        shutil.rmtree(root, ignore_errors=True)
+        self.scene.build(root)
+
     def recover(self, root: Path) -> None:
         """Recover both folders, twice; there is nothing left to recover then."""
         folders = {(root / self.scene.source).parent, (root / self.scene.model).parent}
@@ -72,11 +78,14 @@ class RenameJudge:
 
     def finish(self, root: Path) -> None:
         """Run the same command again: it is done, or there is nothing left to do."""
-        old = (root / self.scene.source).exists()
-        result = perform(self.scene.task(root))
+        gone = not (root / self.scene.source).exists()
+        self.ended(perform(self.scene.task(root)), root, gone=gone)
+
+    def ended(self, result: dict[str, Any], root: Path, *, gone: bool = True) -> None:
+        """Hold the command to have done it, or to have said that there is nothing to rename."""
         if "done" not in result:
-            assert not old, result
-            assert result["error"] == "ModelNotFoundError"
+            assert gone, result
+            assert result["error"] == "ModelNotFoundError", result
             assert "Was it renamed already?" in result["text"]
         self.is_after(root)
 

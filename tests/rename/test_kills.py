@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.commit.judge import content
 from tests.commit.kills import CHANGES, Wrongs, killed
 from tests.commit.traced import Tracer
 
@@ -49,3 +50,34 @@ def test_recovering_first_destroys_nothing(
             one.recover(root)
             one.finish(root)
     wrongs.none()
+
+
+@pytest.mark.parametrize("name", ["one_file", "moved_and_renamed", "over_another"])
+def test_without_hard_links_the_data_is_copied_and_nothing_is_lost_either(
+    name: str, tracer: Tracer, judge: Judges, tmp_path: Path
+) -> None:
+    one, root, wrongs = judge(name), tmp_path / "scene", Wrongs()
+    loud = 0
+    for point in killed(tracer, one.scene, root, NO_LINKS, only=WITHOUT_LINKS):
+        with wrongs.at(point):
+            try:
+                one.whole(root)
+            except FileNotFoundError:
+                loud += 1  # the replaced model, half way to the new one; the old one is there
+                assert content(root / one.scene.source) == one.wanted
+            ended = tracer.run(one.scene.task(root), ["link", "linkat"], NO_LINKS)
+            one.ended(ended.result, root)
+    wrongs.none()
+    assert bool(loud) == (name == "over_another")
+
+
+@pytest.mark.parametrize("error", ["EPERM", "EOPNOTSUPP", "ENOSYS", "EMLINK", "EXDEV", "EACCES"])
+@pytest.mark.parametrize("name", RENAMES)
+def test_a_rename_whose_links_are_refused_succeeds(
+    name: str, error: str, tracer: Tracer, judge: Judges, tmp_path: Path
+) -> None:
+    one, root = judge(name), tmp_path / "scene"
+    one.scene.build(root)
+    ended = tracer.run(one.scene.task(root), ["link"], f"link,linkat:error={error}")
+    assert ended.result == {"done": ["renamed"], "leaked": []}
+    one.is_after(root)
