@@ -19,7 +19,7 @@ from onnx_align_pass.errors import (
 )
 from onnx_align_pass.moved import is_one_name, stands
 from onnx_align_pass.moving import Moved, move, state_of
-from onnx_align_pass.paths import StrPath, given_path, given_target
+from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.prepare import open_sources
 from onnx_align_pass.progress import PUBLISHING, SILENT, Progress
 from onnx_align_pass.references import References
@@ -84,7 +84,7 @@ def rename_file(
     """
     started = time.perf_counter()
     path = given_path(source, "source")
-    place = _place(path, given_target(destination, path))
+    place = _place(path, destination)
     check_whole(path)
     left = [*recover_folder(path.parent, path.name), *recover_folder(place.parent, place.name)]
     if os.path.lexists(path):
@@ -101,11 +101,13 @@ def rename_file(
     )
 
 
-def _place(source: Path, target: Path) -> Path:
+def _place(source: Path, destination: StrPath) -> Path:
     """The new model file."""
+    target = given_path(destination, "destination")
     if "\0" in str(target):
         raise DestinationError("no file can have this name", file=target)
-    place = target / source.name if os.path.isdir(target) else target
+    into = os.fspath(destination).endswith(("/", os.sep)) or os.path.isdir(target)
+    place = target / source.name if into else target
     if os.path.isdir(place):
         raise DestinationExistsError(
             "the destination is a folder", file=place, hint="Name a file in it."
