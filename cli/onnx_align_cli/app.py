@@ -16,6 +16,7 @@ from onnx_align_cli.inline import inline
 from onnx_align_cli.passes import passes
 from onnx_align_cli.plan import plan
 from onnx_align_cli.recover import recover
+from onnx_align_cli.rename import rename
 from onnx_align_cli.streams import say, silence_stdout
 from onnx_align_pass._version import __version__
 from onnx_align_pass.printable import printable
@@ -56,6 +57,7 @@ def root(
 app.command("align")(guarded(align))
 app.command("plan")(guarded(plan, os_error=Exit.MODEL))
 app.command("inline")(guarded(inline))
+app.command("rename")(guarded(rename))
 app.command("recover")(guarded(recover))
 app.command("passes")(guarded(passes))
 app.command("demo")(guarded(demo))

@@ -1,15 +1,27 @@
-"""Options of the commands that write: what may be replaced, and what is proven or said."""
+"""What the commands that write are told: the model, what may be replaced, what is said."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from onnx_align_cli.options import OUTPUT, WRITING
 
-__all__ = ["Durable", "Force", "InPlace", "Quiet", "Verify"]
+__all__ = ["Durable", "Force", "InPlace", "Model", "Quiet", "Verify"]
 
+
+def _given(text: str) -> Path:
+    # An unset shell variable arrives as "", and Path("") is the working directory.
+    if not text:
+        raise typer.BadParameter("it is empty")
+    return Path(text)
+
+
+Model = Annotated[
+    Path, typer.Argument(metavar="SRC", help="The model.", show_default=False, parser=_given)
+]
 InPlace = Annotated[
     bool,
     typer.Option(

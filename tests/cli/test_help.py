@@ -30,7 +30,9 @@ def help_text(*command: str) -> str:
 @pytest.mark.skipif(
     not typer.__version__.startswith(TYPER), reason=f"the golden texts are of typer {TYPER}x"
 )
-@pytest.mark.parametrize("command", ["", "align", "plan", "inline", "recover", "passes", "demo"])
+@pytest.mark.parametrize(
+    "command", ["", "align", "plan", "inline", "rename", "recover", "passes", "demo"]
+)
 def test_the_help_text_is_the_golden_one(command: str) -> None:
     found = help_text(*command.split())
     golden = GOLDEN / f"{command or 'onnx-align'}.txt"
