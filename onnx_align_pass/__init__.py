@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         DestinationIsSourceError,
         DiskFullError,
         ExternalDataError,
+        FileLimitError,
         LossyLoadError,
         MissingExporterError,
         ModelError,
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
         PassTextError,
         PlanError,
         PolicyError,
+        PresetError,
+        RuleTextError,
         ShortSourceError,
         SizeError,
         SourceChangedError,
@@ -43,6 +46,14 @@ if TYPE_CHECKING:
         VerifyError,
         WriteError,
     )
+    from onnx_align_pass.findings import Finding
+    from onnx_align_pass.inspecting import inspect_file, inspect_folder
+    from onnx_align_pass.inspection.report import (
+        DataFileReport,
+        ModelReport,
+        PresetReport,
+        TensorReport,
+    )
     from onnx_align_pass.layout.plan import LayoutPlan
     from onnx_align_pass.layout.render import plan_json, plan_text
     from onnx_align_pass.loading import load
@@ -50,10 +61,14 @@ if TYPE_CHECKING:
     from onnx_align_pass.passes.tags import decision_of, tag_tensor
     from onnx_align_pass.pipeline import WriteAlignedPass, align_pipeline
     from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
+    from onnx_align_pass.presets import PRESETS, Preset
     from onnx_align_pass.progress import Progress
     from onnx_align_pass.registry.listing import list_passes
+    from onnx_align_pass.registry.presets import PresetInfo, find_preset, list_presets
     from onnx_align_pass.registry.spec import parse_pass, pass_text
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
+    from onnx_align_pass.rules import Rule
+    from onnx_align_pass.rules_text import parse_rule, rule_text
     from onnx_align_pass.saving import save, save_shared
     from onnx_align_pass.tensors import TensorFacts
     from onnx_align_pass.transfer.recover import Leftover, recover_folder
@@ -70,6 +85,7 @@ _HOME = {
         "DestinationIsSourceError",
         "DiskFullError",
         "ExternalDataError",
+        "FileLimitError",
         "LossyLoadError",
         "MissingExporterError",
         "ModelError",
@@ -79,6 +95,8 @@ _HOME = {
         "PassTextError",
         "PlanError",
         "PolicyError",
+        "PresetError",
+        "RuleTextError",
         "ShortSourceError",
         "SizeError",
         "SourceChangedError",
@@ -91,6 +109,17 @@ _HOME = {
         "VerifyError",
         "WriteError",
     ),
+    "findings": ("Finding",),
+    "inspecting": (
+        "inspect_file",
+        "inspect_folder",
+    ),
+    "inspection.report": (
+        "DataFileReport",
+        "ModelReport",
+        "PresetReport",
+        "TensorReport",
+    ),
     "layout.plan": ("LayoutPlan",),
     "layout.render": ("plan_json", "plan_text"),
     "loading": ("load",),
@@ -98,10 +127,14 @@ _HOME = {
     "passes.tags": ("decision_of", "tag_tensor"),
     "pipeline": ("WriteAlignedPass", "align_pipeline"),
     "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
+    "presets": ("PRESETS", "Preset"),
     "progress": ("Progress",),
     "registry.listing": ("list_passes",),
+    "registry.presets": ("PresetInfo", "find_preset", "list_presets"),
     "registry.spec": ("parse_pass", "pass_text"),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
+    "rules": ("Rule",),
+    "rules_text": ("parse_rule", "rule_text"),
     "saving": ("save", "save_shared"),
     "tensors": ("TensorFacts",),
     "transfer.recover": ("Leftover", "recover_folder"),
@@ -109,17 +142,21 @@ _HOME = {
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "PRESETS",
     "AlignError",
     "AlignReport",
     "BrokenModelError",
     "BrokenPassError",
     "DataFile",
+    "DataFileReport",
     "DataFileSharedError",
     "DestinationError",
     "DestinationExistsError",
     "DestinationIsSourceError",
     "DiskFullError",
     "ExternalDataError",
+    "FileLimitError",
+    "Finding",
     "LayoutPlan",
     "LayoutPolicy",
     "Leftover",
@@ -128,12 +165,19 @@ __all__ = [
     "ModelAlignment",
     "ModelError",
     "ModelNotFoundError",
+    "ModelReport",
     "PassFailedError",
     "PassOptionError",
     "PassTextError",
     "PlanError",
     "PolicyError",
+    "Preset",
+    "PresetError",
+    "PresetInfo",
+    "PresetReport",
     "Progress",
+    "Rule",
+    "RuleTextError",
     "ShortSourceError",
     "SizeError",
     "SourceChangedError",
@@ -143,6 +187,7 @@ __all__ = [
     "TagExternalDataPass",
     "TensorError",
     "TensorFacts",
+    "TensorReport",
     "UninitializedTensorError",
     "UnknownPassError",
     "UnsafeDataFileError",
@@ -155,14 +200,20 @@ __all__ = [
     "align_file",
     "align_pipeline",
     "decision_of",
+    "find_preset",
+    "inspect_file",
+    "inspect_folder",
     "list_passes",
+    "list_presets",
     "load",
     "parse_pass",
+    "parse_rule",
     "pass_text",
     "plan_file",
     "plan_json",
     "plan_text",
     "recover_folder",
+    "rule_text",
     "save",
     "save_shared",
     "tag_tensor",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from onnx_align_pass.checks import PLACEHOLDERS
 from onnx_align_pass.errors import DestinationError, DestinationExistsError
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.paths import StrPath, given_path
@@ -144,10 +145,11 @@ def _relative(data: Path, model: Path) -> str:
             hint="onnxruntime and onnx refuse such a model: keep the data beside it.",
         )
     name = file.relative_to(folder).as_posix()
-    if "{model}" in name or "{stem}" in name:
+    found = [one for one in PLACEHOLDERS if one in name]
+    if found:
         raise DestinationError(
             "the data file's name would be read as a template",
             file=data,
-            hint="Leave out {model} and {stem}.",
+            hint=f"Leave out {' and '.join(found)}.",
         )
     return name

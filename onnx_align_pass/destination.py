@@ -13,6 +13,8 @@ from onnx_align_pass.errors import (
     DestinationIsSourceError,
     WriteError,
 )
+from onnx_align_pass.other_entries import other_entries
+from onnx_align_pass.paths import same_file
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
 from onnx_align_pass.transfer.journal import FileState
@@ -64,7 +66,7 @@ class Destination:
         if "\0" in str(destination):
             raise DestinationError("no file can have this name", file=destination)
         model = destination / source.name if os.path.isdir(destination) else destination
-        if _same(model, source):
+        if same_file(model, source):
             raise DestinationIsSourceError(
                 "the destination is the source",
                 file=model,
@@ -171,7 +173,7 @@ class Destination:
 
     def _check_name(self, name: str, prepared: Prepared) -> None:
         path = self.folder / name
-        if any(_same(path, self.folder / one) for one in prepared.kept):
+        if any(same_file(path, self.folder / one) for one in prepared.kept):
             raise DestinationExistsError(
                 "the data file is one that the model goes on pointing at",
                 file=path,
@@ -209,12 +211,20 @@ class Destination:
                 file=path,
                 hint="Choose another data file name, or force it.",
             )
+        others = [] if self.overwrite else other_entries(path, self.model)
+        if others:
+            raise DataFileSharedError(
+                "the safetensors file holds more than this model points at",
+                file=path,
+                found=", ".join(others),
+                hint="Write to a new destination, name the data file otherwise, or force it.",
+            )
 
     def _check_not_read(self, path: Path, prepared: Prepared) -> None:
         """Refuse to replace a file that the source is made of."""
         if self.source_is_held:
             return
-        if any(_same(path, one) for one in self._read(prepared)):
+        if any(same_file(path, one) for one in self._read(prepared)):
             raise DestinationIsSourceError(
                 "the destination is the source, or the source's data",
                 file=path,
@@ -250,10 +260,10 @@ class Destination:
 
     def _removable(self, name: str, prepared: Prepared, references: References) -> bool:
         path = self.folder / name
-        if os.path.islink(path) or not os.path.isfile(path):
+        if os.path.islink(path) or not os.path.isfile(path) or other_entries(path, self.model):
             return False
         keeps_source = not (self.in_place or self.source_moves)
-        if keeps_source and any(_same(path, one) for one in self._read(prepared)):
+        if keeps_source and any(same_file(path, one) for one in self._read(prepared)):
             return False
         sharers = references.others(self.model, path)
         return not (sharers.users or sharers.unreadable or sharers.broken)
@@ -283,10 +293,3 @@ def _check_no_link(model: Path, problem: str) -> None:
 
 def _exists(path: Path) -> bool:
     return os.path.lexists(path)
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except (OSError, ValueError):
-        return False

@@ -21,6 +21,7 @@ __all__ = [
     "DestinationIsSourceError",
     "DiskFullError",
     "ExternalDataError",
+    "FileLimitError",
     "LossyLoadError",
     "MissingExporterError",
     "ModelError",
@@ -30,6 +31,8 @@ __all__ = [
     "PassTextError",
     "PlanError",
     "PolicyError",
+    "PresetError",
+    "RuleTextError",
     "ShortSourceError",
     "SizeError",
     "SourceChangedError",
@@ -53,6 +56,8 @@ class AlignError(Exception):
 
     usual_hint: ClassVar[str | None] = None
     """The hint of errors of this class that are given none."""
+    usual_code: ClassVar[str] = "failed"
+    """The code of errors of this class that are given none."""
 
     def __init__(
         self,
@@ -63,6 +68,7 @@ class AlignError(Exception):
         needed: str | None = None,
         found: str | None = None,
         hint: str | None = None,
+        code: str | None = None,
     ) -> None:
         super().__init__(problem)
         self.problem = problem
@@ -71,6 +77,8 @@ class AlignError(Exception):
         self.needed = needed
         self.found = found
         self.hint = hint or self.usual_hint
+        self.code = code or self.usual_code
+        """What kind it is, in small letters and hyphens; that of a `Finding` made of it."""
 
     def __str__(self) -> str:
         if not self.hint:
@@ -129,6 +137,22 @@ class SizeError(UsageError):
         )
 
 
+class RuleTextError(UsageError):
+    """A text is not a rule; what is said of it begins with the text, in quotes."""
+
+    def __init__(
+        self,
+        rule: str,
+        problem: str,
+        *,
+        needed: str | None = None,
+        found: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(f"'{_shown(rule)}': {problem}", needed=needed, found=found, hint=hint)
+        self.rule = rule
+
+
 class SpanError(UsageError):
     """A range of a file has a negative offset or length."""
 
@@ -178,6 +202,19 @@ class BrokenPassError(PassTextError):
         self.reason = reason
 
 
+class PresetError(UsageError):
+    """There is no preset of this name, or it cannot be used."""
+
+    usual_hint = "Run `onnx-align presets` to see which there are."
+
+    @classmethod
+    def unknown(cls, name: str, known: list[str]) -> PresetError:
+        """Name the presets whose names are close to one that does not exist."""
+        close = get_close_matches(name, known) or [one for one in known if one.startswith(name)]
+        meant = f"Did you mean {' or '.join(close)}? " if close else ""
+        return cls(f"there is no preset {name!r}", hint=f"{meant}{cls.usual_hint}")
+
+
 class MissingExporterError(AlignError):
     """A hook needs an exporter that is not installed, or that cannot be imported."""
 
@@ -197,24 +234,33 @@ class ModelNotFoundError(ModelError):
     """There is no such model file, or it cannot be read."""
 
     usual_hint = "Check the path, and that you may read what is there."
+    usual_code = "model-not-found"
 
 
 class BrokenModelError(ModelError):
     """The file is not an ONNX model, or its wire format is damaged."""
 
     usual_hint = "Export or download the model again."
+    usual_code = "not-a-model"
 
 
 class TensorError(ModelError):
     """A tensor contradicts itself: its dtype, shape and bytes do not fit."""
 
     usual_hint = "The model is damaged; export it again."
+    usual_code = "bad-tensor"
 
 
 class UninitializedTensorError(TensorError):
     """An initializer has no value, or a value without bytes: there is nothing to write."""
 
     usual_hint = "Give it a value, or make it a graph input."
+
+
+class FileLimitError(ModelError):
+    """A data file would be larger than its reader can hold, or there would be too many."""
+
+    usual_hint = "Ask for smaller shards, or choose another reader."
 
 
 class LossyLoadError(ModelError):
@@ -236,14 +282,19 @@ class ExternalDataError(ModelError):
     """A tensor's external data entries cannot be followed."""
 
     usual_hint = "Check that the model and its data files are complete, or export it again."
+    usual_code = "bad-entry"
 
 
 class UnsafeDataFileError(ExternalDataError):
     """A location leaves the model's folder, or is not a plain file that is safe to read."""
 
+    usual_code = "data-file-unsafe"
+
 
 class ShortSourceError(ExternalDataError):
     """A data file ends before the range that a tensor needs."""
+
+    usual_code = "data-file-too-short"
 
     def __init__(self, tensor: str, file: Path | str, offset: int, length: int, size: int) -> None:
         super().__init__(
@@ -260,6 +311,7 @@ class SourceChangedError(ModelError):
     """A source file was changed or replaced while it was read."""
 
     usual_hint = "Run again when nothing else writes to it."
+    usual_code = "file-changed"
 
 
 class DestinationError(ModelError):

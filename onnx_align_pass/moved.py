@@ -8,6 +8,7 @@ from pathlib import Path
 
 from onnx_align_pass.errors import VerifyError
 from onnx_align_pass.model.emit import assemble, size_of
+from onnx_align_pass.paths import same_file
 from onnx_align_pass.pieces import model_pieces
 from onnx_align_pass.relocation import Relocation
 from onnx_align_pass.spans import FileSpan
@@ -23,7 +24,7 @@ def is_one_name(one: Path, other: Path) -> bool:
 
     Two hard links are not. Names that differ in upper and lower case alone may be.
     """
-    if not (_same(one, other) and _same(one.parent, other.parent)):
+    if not (same_file(one, other) and same_file(one.parent, other.parent)):
         return False
     return one.name == other.name or not {one.name, other.name}.issubset(os.listdir(one.parent))
 
@@ -54,7 +55,7 @@ def stands(plan: Relocation, files: SourceFiles, buffer: memoryview) -> bool:
         content[plan.model] = plan.source
         compared = []
     for new, old in content.items():
-        if not _same(old, new):
+        if not same_file(old, new):
             size = files.size(old)
             if new.stat().st_size != size:
                 return False
@@ -71,12 +72,5 @@ def stands(plan: Relocation, files: SourceFiles, buffer: memoryview) -> bool:
 def _is_file(path: Path) -> bool:
     try:
         return stat.S_ISREG(path.lstat().st_mode)
-    except (OSError, ValueError):
-        return False
-
-
-def _same(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
     except (OSError, ValueError):
         return False

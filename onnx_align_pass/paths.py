@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
 
-__all__ = ["StrPath", "given_path", "given_target"]
+__all__ = ["StrPath", "given_path", "given_target", "same_file"]
 
 StrPath: TypeAlias = str | os.PathLike[str]
 
@@ -34,3 +34,11 @@ def given_target(destination: StrPath, source: Path) -> Path:
     if os.fspath(destination).endswith(("/", os.sep)) and not os.path.isdir(source):
         return target / source.name
     return target
+
+
+def same_file(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one file; what leads nowhere is the same as nothing."""
+    try:
+        return one.samefile(other)
+    except (OSError, ValueError):
+        return False

@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from onnx_align_pass.errors import DestinationError
 from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.bind import bind
 from onnx_align_pass.model.emit import Part, assemble, size_of
 from onnx_align_pass.prepare import Prepared
-from onnx_align_pass.spans import MemoryBytes
+from onnx_align_pass.spans import FileSpan, MemoryBytes
 from onnx_align_pass.transfer.engine import Piece
+from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.parts import parts_of
 
-__all__ = ["bind_plan", "check_model_size", "data_pieces", "model_pieces"]
+__all__ = [
+    "begins_as_planned",
+    "bind_plan",
+    "check_model_size",
+    "data_pieces",
+    "model_pieces",
+]
 
 
 def bind_plan(prepared: Prepared) -> None:
@@ -46,12 +55,30 @@ def check_model_size(prepared: Prepared, limit: int | None) -> None:
 
 def data_pieces(plan: LayoutPlan) -> Iterator[tuple[PlannedFile, list[Piece]]]:
     """List each data file with what goes into it; tied tensors are one piece."""
-    pieces: dict[str, list[Piece]] = {file.name: [] for file in plan.files}
+    pieces: dict[str, list[Piece]] = {file.name: _header(file) for file in plan.files}
     for request, file, offset, _, _, _, tied_to in plan.placements:
         if tied_to is None:
             assert request.source is not None, "a placement has bytes"
             pieces[file].append(Piece(request.source, offset, request.facts.slot.name))
     return ((one, pieces[one.name]) for one in plan.files)
+
+
+def _header(file: PlannedFile) -> list[Piece]:
+    return [Piece(MemoryBytes(file.header), 0, "the header")] if file.header else []
+
+
+def begins_as_planned(file: PlannedFile, path: Path, files: SourceFiles) -> bool:
+    """Whether a file that is as long as planned has the header that is planned.
+
+    Raises:
+        ModelError: It cannot be read.
+        OSError: Reading failed.
+    """
+    if not file.header:
+        return True
+    view = memoryview(bytearray(len(file.header)))
+    found = parts_of(FileSpan(path, 0, len(view)), "the header", files, view)
+    return all(part == file.header for _, part in found)
 
 
 def model_pieces(parts: Sequence[Part]) -> list[Piece]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, TypeGuard
+from functools import cache, lru_cache
+from typing import Literal, TypeAlias
 
+from onnx_align_pass.checks import at_least, plain_name, power_of_two, regular_expression
 from onnx_align_pass.errors import PolicyError
+from onnx_align_pass.printable import printable
+from onnx_align_pass.rules import Rule, Wishes, wishes_of
+from onnx_align_pass.rules_text import rule_text
 from onnx_align_pass.tensors import SlotKind, TensorFacts
 
 __all__ = ["LayoutPolicy", "Predicate", "StorageDecision", "StoragePolicy"]
 
-_PLACEHOLDER = re.compile(r"\{(?:model|stem|shard|shards|_n)\}")
 Predicate: TypeAlias = Callable[[TensorFacts], bool]
 
 SHAPE_INPUT_MAX_BYTES = 1024
@@ -20,8 +24,6 @@ SHAPE_INPUT_MAX_BYTES = 1024
 
 onnxruntime, shape inference and onnx's full checker fail when such an input is external.
 """
-MAX_ALIGNMENT = 1 << 40
-"""Far above every page; keeps offsets within the 63 bits that a file has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +40,14 @@ class StorageDecision:
     alignment: int | None = None
     """Bytes; overrides the layout's alignment for this tensor."""
     group: str | None = None
-    """Name of the data file that this tensor goes into, in place of the default one."""
+    """Name of the data file that this tensor goes into, in place of the default one; a template,
+    as `LayoutPolicy.data_name` is."""
 
     def __post_init__(self) -> None:
         if self.alignment is not None:
-            _power_of_two("alignment", self.alignment)
+            power_of_two("alignment", self.alignment)
         if self.group is not None:
-            _plain_name(self.group)
+            plain_name(self.group)
 
 
 # Looked up once: an enum's member costs more than all else that is asked of a tensor.
@@ -66,7 +69,7 @@ class StoragePolicy:
     """Which tensors are external data, and which are inline in the model file.
 
     Raises:
-        PolicyError: A size is negative, or a pattern is not a regular expression.
+        PolicyError: A size is negative, a pattern is not a regular expression, or a rule no `Rule`.
     """
 
     size_threshold_bytes: int | None = 1024
@@ -84,17 +87,39 @@ class StoragePolicy:
     """A tensor for which this is true is external."""
     inline_if: Predicate | None = field(default=None, compare=False)
     """A tensor for which this is true is inline. Wins over `external_if`."""
+    rules: tuple[Rule, ...] = ()
+    """Wishes for single tensors: each is taken from the first rule that matches and states it.
+
+    `inline` and `inline_if` win over rules; rules win over all else. One that states an alignment
+    or a group alone leaves open whether a tensor is external.
+    """
 
     def __post_init__(self) -> None:
         if self.size_threshold_bytes is not None:
-            _at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
+            at_least("size_threshold_bytes", self.size_threshold_bytes, 0)
         _patterns("external", self.external)
         _patterns("inline", self.inline)
+        if not isinstance(self.rules, tuple) or not all(
+            isinstance(one, Rule) for one in self.rules
+        ):
+            raise PolicyError("rules", self.rules, "a tuple of rules")
+
+    @property
+    def asks_inputs(self) -> bool:
+        """Whether a rule asks which op inputs a tensor goes into (`TensorFacts.feeds`)."""
+        return any(rule.inputs for rule in self.rules)
 
     def decide(self, facts: TensorFacts) -> StorageDecision:
         """Decide where a tensor's bytes shall be, and say why."""
         if facts.nbytes == 0 or facts.element_bits == 0:
             return _fixed(facts)
+        if self.rules:
+            wishes = wishes_of(self.rules, facts)
+            if any(wishes):
+                return _under_rules(self._without_rules(facts), wishes)
+        return self._without_rules(facts)
+
+    def _without_rules(self, facts: TensorFacts) -> StorageDecision:
         if self.inline or self.external or self.inline_if or self.external_if:
             forced = self._forced(facts)
             if forced is not None:
@@ -124,6 +149,21 @@ class StoragePolicy:
         if self.external_if is not None and self.external_if(facts):
             return _FORCED_OUT
         return None
+
+
+@lru_cache(maxsize=4096)
+def _under_rules(decision: StorageDecision, wishes: Wishes) -> StorageDecision:
+    """Lay the wishes of rules over a decision; the reason names the rules that count."""
+    forced = None if decision == _FORCED_IN else wishes.external
+    external = decision.external if forced is None else bool(forced.external)
+    counting = (forced, wishes.alignment, wishes.group) if external else (forced,)
+    named = dict.fromkeys(f"rule '{printable(rule_text(one))}'" for one in counting if one)
+    return StorageDecision(
+        external,
+        "; ".join([*([] if forced else [decision.reason]), *named]),
+        wishes.alignment.alignment if wishes.alignment else None,
+        wishes.group.group if wishes.group else None,
+    )
 
 
 def _fixed(facts: TensorFacts) -> StorageDecision:
@@ -156,9 +196,13 @@ class LayoutPolicy:
     pad: Literal["none", "file", "tensor"] = "none"
     """What is rounded up to the alignment: nothing, each file's end, or each tensor's end."""
     max_shard_size_bytes: int | None = None
-    """A new data file is begun rather than grow one past this; None: no limit."""
+    """A new data file is begun rather than grow one past this; None: no limit.
+
+    A tensor that is larger by itself has a file of its own, and the plan notes it.
+    """
     max_file_bytes: int | None = None
-    """What the consumer can read: a larger data file is refused, also for one large tensor."""
+    """What the consumer can read: a new data file is begun before one is larger; a tensor for which
+    even a file of its own would be is refused. Padding and headers count."""
     max_files: int | None = None
     """How many data files the consumer reads; more are refused."""
     data_name: str | None = None
@@ -169,25 +213,26 @@ class LayoutPolicy:
     shard, then `_1`, `_2` ... Where there are several shards, a name without any of these gets
     `-{shard}-of-{shards}` before its suffixes.
 
-    A name that ends in `.safetensors` makes a valid safetensors file that the model points into.
+    A name that ends in `.safetensors` makes a valid safetensors file that the model points into:
+    no two tensors share bytes there.
     """
     dedupe: bool = False
     """Whether tensors of equal dtype, size and bytes are stored once."""
 
     def __post_init__(self) -> None:
-        _power_of_two("alignment", self.alignment)
-        _power_of_two("small_alignment", self.small_alignment)
-        _at_least("align_threshold", self.align_threshold, 0)
+        power_of_two("alignment", self.alignment)
+        power_of_two("small_alignment", self.small_alignment)
+        at_least("align_threshold", self.align_threshold, 0)
         if self.max_shard_size_bytes is not None:
-            _at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
+            at_least("max_shard_size_bytes", self.max_shard_size_bytes, 1)
         if self.max_file_bytes is not None:
-            _at_least("max_file_bytes", self.max_file_bytes, 1)
+            at_least("max_file_bytes", self.max_file_bytes, 1)
         if self.max_files is not None:
-            _at_least("max_files", self.max_files, 1)
+            at_least("max_files", self.max_files, 1)
         if self.pad not in ("none", "file", "tensor"):
             raise PolicyError("pad", self.pad, "one of none, file, tensor")
         if self.data_name is not None:
-            _plain_name(self.data_name)
+            plain_name(self.data_name)
 
     @property
     def keeps_homes(self) -> bool:
@@ -210,24 +255,11 @@ class LayoutPolicy:
         return self.alignment
 
 
+@cache
 def _element_floor(element_bits: int) -> int:
     """Bytes that a pointer to an element is a multiple of: whole, and a power of two."""
     element_bytes = max(1, (element_bits + 7) // 8)
     return 1 << (element_bytes - 1).bit_length()
-
-
-def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _at_least(option: str, value: object, least: int) -> None:
-    if not _is_whole(value) or value < least:
-        raise PolicyError(option, value, f"a whole number of bytes, {least} or more")
-
-
-def _power_of_two(option: str, value: object) -> None:
-    if not _is_whole(value) or not 0 < value <= MAX_ALIGNMENT or value & (value - 1):
-        raise PolicyError(option, value, "a power of two, such as 64, 4096 or 65536")
 
 
 def _patterns(option: str, patterns: object) -> None:
@@ -235,27 +267,4 @@ def _patterns(option: str, patterns: object) -> None:
     if not isinstance(patterns, tuple) or not all(isinstance(one, str) for one in patterns):
         raise PolicyError(option, patterns, "a tuple of regular expressions")
     for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise PolicyError(option, pattern, f"a regular expression ({error})") from None
-
-
-def _plain_name(name: object) -> None:
-    parts = name.split("/") if isinstance(name, str) else [""]
-    bad = (
-        not isinstance(name, str)
-        or any(part in ("", ".") for part in parts)
-        or ".." in name
-        or "\\" in name
-        or any(ord(one) < 32 or ord(one) == 127 or "\ud800" <= one <= "\udfff" for one in name)
-        or (len(name) > 1 and name[1] == ":")
-        or set("{}") & set(_PLACEHOLDER.sub("", name))
-    )
-    if bad:
-        raise PolicyError(
-            "data file name",
-            name,
-            "a relative path inside the model's folder, with / and without ..; "
-            "{model}, {stem}, {shard}, {shards} and {_n} are the only placeholders",
-        )
+        regular_expression(option, pattern)

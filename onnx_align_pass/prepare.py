@@ -14,11 +14,13 @@ from onnx_align_pass.errors import ExternalDataError
 from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.layout.planner import make_plan
+from onnx_align_pass.model.feeds import feeds_of
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import DROPPED, facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.origin import Origin
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.rules_text import rule_notes
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorRequest
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -95,8 +97,11 @@ def prepare(
     returned: list[tuple[TensorRequest, onnx.TensorProto]] = []
     requests: list[TensorRequest] = []
     notes: Counter[str] = Counter()
+    feeds = feeds_of(skeleton.proto) if storage.asks_inputs else {}
     for slot, tensor in walk(skeleton.proto):
         facts = facts_of(slot, tensor, source)
+        if feeds:
+            facts = facts._replace(feeds=feeds.get(slot.place, ()))
         decision = storage.decide(facts)
         external = facts.is_external
         if decision.external or (external and (facts.nbytes or not facts.element_bits)):
@@ -118,7 +123,11 @@ def prepare(
         layout,
         model_name=model_name,
         keep_homes=in_place and layout.keeps_homes,
-        notes=[*(f"{_tensors(count)} {note}" for note, count in notes.items()), *files.notes],
+        notes=[
+            *(f"{_tensors(count)} {note}" for note, count in notes.items()),
+            *files.notes,
+            *rule_notes(storage.rules, [one.facts for one in requests]),
+        ],
     )
     check_plan(plan, layout)
     return Prepared(

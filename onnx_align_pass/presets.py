@@ -39,6 +39,12 @@ class Preset:
     origin: str = "onnx-align-pass"
     """The distribution that it comes from."""
 
+    def advice_for(self, files: int) -> str | None:
+        """Say what is to be done with a result of so many data files."""
+        if self.advice is None or not files:
+            return None
+        return self.advice.replace("{files}", str(files))
+
 
 def _threshold(size: int) -> StoragePolicy:
     return StoragePolicy(size_threshold_bytes=size)

@@ -13,6 +13,7 @@ from onnx_align_pass.layout.renames import renamed
 from onnx_align_pass.model.bind import relocate
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import external_tensors, location_of
+from onnx_align_pass.paths import same_file
 from onnx_align_pass.policy import LayoutPolicy
 from onnx_align_pass.references import References
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -94,7 +95,7 @@ def relocation_of(
     check_names(list(after.values()), model.name)
     changes = {location: after[name] for location, name in spelled.items() if after[name] != name}
     found = [DataMove(name, after[name], size) for name, size in sizes.items()]
-    stay = _is_same_folder(source.parent, model.parent)
+    stay = same_file(source.parent, model.parent)
     plan = Relocation(
         skeleton,
         model,
@@ -159,13 +160,6 @@ def _given(template: str, names: list[str], model: Path) -> dict[str, str]:
             hint="Leave the name out, or align the model: that writes one data file.",
         )
     return {name: filled(template, model.name) for name in names}
-
-
-def _is_same_folder(one: Path, other: Path) -> bool:
-    try:
-        return one.samefile(other)
-    except (OSError, ValueError):  # it will be made
-        return False
 
 
 def check_whole(source: Path) -> None:

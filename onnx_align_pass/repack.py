@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.pieces import check_model_size
+from onnx_align_pass.pieces import begins_as_planned, check_model_size
 from onnx_align_pass.prepare import Prepared, open_sources, prepare
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
@@ -48,7 +48,11 @@ def repack(
 
 
 def lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:
-    """Whether a model in place is already what the plan would make of it."""
+    """Whether a model in place is already what the plan would make of it.
+
+    Raises:
+        ModelError: A data file cannot be read.
+    """
     plan = prepared.plan
     if prepared.returned or prepared.drops_entries:
         return False
@@ -56,4 +60,8 @@ def lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:
     return all(
         one.request.source == FileSpan(data_path(one.file), one.offset, one.length)
         for one in plan.placements
-    ) and all(files.size(data_path(file.name)) == file.size for file in plan.files)
+    ) and all(
+        files.size(path) == file.size and begins_as_planned(file, path, files)
+        for file in plan.files
+        for path in [data_path(file.name)]
+    )

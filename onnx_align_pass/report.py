@@ -37,6 +37,8 @@ class ModelAlignment:
     padding_bytes: int
     model_bytes: int
     """Size of the .onnx file."""
+    header_bytes: int = 0
+    """Bytes of the headers of safetensors files."""
     referenced_tensors: int = 0
     """External tensors of data files that were left as they are: those that a variant shares."""
     unchanged: bool = False
@@ -68,6 +70,7 @@ class ModelAlignment:
             "referenced_tensors": self.referenced_tensors,
             "tensor_bytes": self.tensor_bytes,
             "padding_bytes": self.padding_bytes,
+            "header_bytes": self.header_bytes,
             "model_bytes": self.model_bytes,
             "unchanged": self.unchanged,
             "removed": [printable(name) for name in self.removed],

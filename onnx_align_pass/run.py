@@ -129,6 +129,7 @@ class Run:
             referenced_tensors=prepared.kept_tensors,
             tensor_bytes=plan.tensor_bytes,
             padding_bytes=plan.padding_bytes,
+            header_bytes=plan.header_bytes,
             model_bytes=written.model_bytes,
             unchanged=unchanged,
             removed=tuple(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import VerifyError
 from onnx_align_pass.model.emit import emit, size_of
-from onnx_align_pass.pieces import bind_plan, data_pieces, model_pieces
+from onnx_align_pass.pieces import begins_as_planned, bind_plan, data_pieces, model_pieces
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.compare import compare_pieces
 from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.steps import Piece
 
 __all__ = ["holds", "is_published"]
 
@@ -39,13 +41,14 @@ def holds(
     sizes.update({folder / file.name: file.size for file in plan.files})
     if any(_plain_size(path) != size for path, size in sizes.items()):
         return False
-    compared = [(destination.model, model_pieces(parts))]
-    compared += [(folder / file.name, pieces) for file, pieces in data_pieces(plan)]
     try:
-        for path, pieces in compared:
-            own = (one.source == FileSpan(path, one.offset, one.source.length) for one in pieces)
-            if not all(own):
+        compare_pieces(destination.model, model_pieces(parts), files, buffer)
+        for file, pieces in data_pieces(plan):
+            path = folder / file.name
+            if not _lies_there(pieces[bool(file.header) :], path):
                 compare_pieces(path, pieces, files, buffer)
+            elif not begins_as_planned(file, path, files):
+                return False
     except (VerifyError, OSError):
         return False
     files.verify_unchanged()  # those too that are pointed at and were not read
@@ -68,6 +71,11 @@ def is_published(prepared: Prepared, model: Path) -> bool:
             elif file.read(len(part)) != part:
                 return False
     return True
+
+
+def _lies_there(pieces: Sequence[Piece], path: Path) -> bool:
+    """Whether what would be written is where it would be written to already."""
+    return all(one.source == FileSpan(path, one.offset, one.source.length) for one in pieces)
 
 
 def _plain_size(path: Path) -> int | None:

@@ -8,13 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 if TYPE_CHECKING:
     from onnx_align_pass.policy import StorageDecision
     from onnx_align_pass.spans import Source
 
-__all__ = ["Slot", "SlotKind", "TensorFacts", "TensorRequest", "name_of_node"]
+__all__ = [
+    "Feed",
+    "Slot",
+    "SlotKind",
+    "TensorFacts",
+    "TensorRequest",
+    "feed",
+    "is_constant",
+    "name_of_node",
+]
+
+Feed: TypeAlias = tuple[str, str, int]
+"""An input of an op: domain (empty for the standard one), type, and which input, from 0."""
+_STANDARD: Final = ("", "ai.onnx")
 
 
 class SlotKind(Enum):
@@ -41,6 +54,16 @@ def name_of_node(op_type: str, name: str, outputs: Sequence[str]) -> str:
     return outputs[0] if outputs and (op_type == "Constant" or not name) else name
 
 
+def is_constant(domain: str, op_type: str) -> bool:
+    """Whether an op is the standard's Constant, whose output is the tensor in its attribute."""
+    return op_type == "Constant" and domain in _STANDARD
+
+
+def feed(domain: str, op_type: str, index: int) -> Feed:
+    """An input of an op; the standard domain has two names, of which the empty one is taken."""
+    return "" if domain in _STANDARD else domain, op_type, index
+
+
 class TensorFacts(NamedTuple):
     """What a storage decision may depend on."""
 
@@ -54,6 +77,8 @@ class TensorFacts(NamedTuple):
     """Bits of one element; 0 where elements have no fixed size (strings) or an unknown one."""
     is_external: bool
     """Whether its bytes are in a data file now."""
+    feeds: tuple[Feed, ...] = ()
+    """The op inputs that it goes into, each once, sorted; empty where no rule asks for them."""
 
 
 class TensorRequest(NamedTuple):

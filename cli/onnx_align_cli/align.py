@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stdout
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onnx_align_cli import options
-from onnx_align_cli.options import OUTPUT, WRITING, Pad
+from onnx_align_cli.options import OUTPUT, WRITING
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 from onnx_align_pass.errors import UsageError
 
 if TYPE_CHECKING:
+    from onnx_align_pass.presets import Preset
     from onnx_align_pass.report import AlignReport
 
 __all__ = ["align"]
@@ -35,13 +37,17 @@ def align(
             show_default=False,
         ),
     ] = None,
-    alignment: options.Alignment = "4096",
-    size_threshold: options.SizeThreshold = "1KiB",
-    align_threshold: options.AlignThreshold = "0",
-    small_alignment: options.SmallAlignment = "64",
-    pad: options.Padding = Pad.NONE,
+    preset: options.PresetName = None,
+    alignment: options.Alignment = None,
+    size_threshold: options.SizeThreshold = None,
+    align_threshold: options.AlignThreshold = None,
+    small_alignment: options.SmallAlignment = None,
+    element_floor: options.ElementFloor = None,
+    pad: options.Padding = None,
     external_data: options.ExternalData = None,
     max_shard_size: options.MaxShardSize = None,
+    rules: options.Rules = None,
+    dedupe: options.Dedupe = None,
     in_place: Annotated[
         bool,
         typer.Option(
@@ -95,16 +101,21 @@ def align(
     The weights go from file to file and never through memory; tensors that are inside the .onnx
     move out. Sizes are bytes, or 64KiB, 2GB and the like. With --before the model goes through
     onnx-ir's passes on its way; what onnx-ir cannot hold is refused, not lost.
+    Example: onnx-align align model.onnx aligned/ --preset windows --verify
     """
     target = _target(source, destination, in_place=in_place)
-    storage = options.storage_policy(size_threshold)
-    layout = options.layout_policy(
+    wanted = options.chosen(
+        preset,
+        rules=rules,
         alignment=alignment,
+        size_threshold=size_threshold,
         align_threshold=align_threshold,
         small_alignment=small_alignment,
+        element_floor=element_floor,
         pad=pad,
         external_data=external_data,
         max_shard_size=max_shard_size,
+        dedupe=dedupe,
     )
     with SIGNALS.held():
         from onnx_align_cli.bar import progress_bar
@@ -128,17 +139,29 @@ def align(
         report = repack(
             source,
             target,
-            storage=storage,
-            layout=layout,
+            storage=wanted.storage,
+            layout=wanted.layout,
             progress=progress,
             verify=verify,
             overwrite=force,
             durable=durable,
         )
+    report = _advised(report, wanted.preset)
     if as_json:
         say_json(report.to_json())
     elif not quiet:
         show_report(report)
+
+
+def _advised(report: AlignReport, preset: Preset | None) -> AlignReport:
+    """Note with each model what its consumer wants to be told."""
+    if preset is None:
+        return report
+    models = []
+    for model in report.models:
+        advice = preset.advice_for(len(model.data_files))
+        models.append(replace(model, notes=(*model.notes, advice)) if advice else model)
+    return replace(report, models=tuple(models))
 
 
 def _target(source: Path, destination: str | None, *, in_place: bool) -> Path | None:

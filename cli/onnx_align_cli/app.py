@@ -13,8 +13,10 @@ from onnx_align_cli.exits import Exit
 from onnx_align_cli.failure import Failure, say_failure
 from onnx_align_cli.guard import guarded
 from onnx_align_cli.inline import inline
+from onnx_align_cli.inspect import inspect
 from onnx_align_cli.passes import passes
 from onnx_align_cli.plan import plan
+from onnx_align_cli.presets import presets
 from onnx_align_cli.recover import recover
 from onnx_align_cli.rename import rename
 from onnx_align_cli.streams import say, silence_stdout
@@ -56,9 +58,11 @@ def root(
 
 app.command("align")(guarded(align))
 app.command("plan")(guarded(plan, os_error=Exit.MODEL))
+app.command("inspect")(guarded(inspect, os_error=Exit.MODEL))
 app.command("inline")(guarded(inline))
 app.command("rename")(guarded(rename))
 app.command("recover")(guarded(recover))
+app.command("presets")(guarded(presets, os_error=Exit.MODEL))
 app.command("passes")(guarded(passes))
 app.command("demo")(guarded(demo))
 

@@ -41,6 +41,7 @@ def demo(
     """Build a model of 96 MiB, repack it, prove the result, and measure time and memory.
 
     Needs about 400 MB of disk and some ten seconds. What it writes is removed at the end.
+    Example: onnx-align demo --dir /mnt/disk
     """
     if directory is not None and not directory.is_dir():
         raise UsageError(

@@ -21,6 +21,7 @@ def passes(as_json: options.AsJson = False) -> None:
     """List the onnx-ir passes that can be run by name, with their options.
 
     Those of onnx-ir and onnxscript, our own, and what installed packages register.
+    Example: onnx-align passes, then onnx-align align model.onnx out/ --before NAME
     """
     # A package that prints when it is imported must not get into the result.
     with SIGNALS.held(), redirect_stdout(sys.stderr):

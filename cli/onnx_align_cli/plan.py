@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onnx_align_cli import options
-from onnx_align_cli.options import OUTPUT, Pad
+from onnx_align_cli.options import OUTPUT
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say, say_json
 from onnx_align_pass.errors import UsageError
@@ -30,13 +30,17 @@ def plan(
             "--in-place", help="Plan for the model's own place: data files keep their names."
         ),
     ] = False,
-    alignment: options.Alignment = "4096",
-    size_threshold: options.SizeThreshold = "1KiB",
-    align_threshold: options.AlignThreshold = "0",
-    small_alignment: options.SmallAlignment = "64",
-    pad: options.Padding = Pad.NONE,
+    preset: options.PresetName = None,
+    alignment: options.Alignment = None,
+    size_threshold: options.SizeThreshold = None,
+    align_threshold: options.AlignThreshold = None,
+    small_alignment: options.SmallAlignment = None,
+    element_floor: options.ElementFloor = None,
+    pad: options.Padding = None,
     external_data: options.ExternalData = None,
     max_shard_size: options.MaxShardSize = None,
+    rules: options.Rules = None,
+    dedupe: options.Dedupe = None,
     as_json: options.AsJson = False,
     as_text: Annotated[
         bool,
@@ -49,18 +53,22 @@ def plan(
 ) -> None:
     """Show where every tensor would go, and why. Nothing is written.
 
-    For a folder, the plan of every model in it.
+    For a folder, the plan of every model in it. Example: onnx-align plan model.onnx --preset web
     """
     if as_json and as_text:
         raise UsageError("both --json and --text", hint="Leave one of them out.")
-    storage = options.storage_policy(size_threshold)
-    layout = options.layout_policy(
+    wanted = options.chosen(
+        preset,
+        rules=rules,
         alignment=alignment,
+        size_threshold=size_threshold,
         align_threshold=align_threshold,
         small_alignment=small_alignment,
+        element_floor=element_floor,
         pad=pad,
         external_data=external_data,
         max_shard_size=max_shard_size,
+        dedupe=dedupe,
     )
     with SIGNALS.held():
         from onnx_align_cli.show_plan import show_plan
@@ -69,7 +77,7 @@ def plan(
 
     folder = source.is_dir()
     plans = [
-        (model, plan_file(model, storage=storage, layout=layout, in_place=in_place))
+        (model, plan_file(model, storage=wanted.storage, layout=wanted.layout, in_place=in_place))
         for model in (models_below(source) if folder else [source])
     ]
     if as_json:

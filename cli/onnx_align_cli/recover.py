@@ -33,7 +33,7 @@ def recover(
     """Finish or discard what killed runs left behind; live runs are not touched.
 
     A folder means those below it, too. Every run does so for its own destination.
-    A model is whole before and after.
+    A model is whole before and after. Example: onnx-align recover models/
     """
     with SIGNALS.held():
         from onnx_align_cli.show import show_facts

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from rich import box
 from rich.cells import cell_len
@@ -19,14 +19,28 @@ from rich.text import Text
 
 from onnx_align_cli.streams import say
 
-__all__ = ["MANY_ROWS", "Column", "show_facts", "show_table"]
+__all__ = [
+    "MANY_ROWS",
+    "Column",
+    "Piece",
+    "can_show",
+    "screen_width",
+    "show_facts",
+    "show_pieces",
+    "show_table",
+]
+
 
 MANY_ROWS: Final = 1000
 """Above, a table is plain lines on a terminal too: rich takes half a millisecond for a row."""
 _NEVER_FOLDED: Final = 14
 """Columns of no more than this width are not folded."""
 _GAP: Final = "  "
+_LABEL: Final = 9
+"""Columns that the label of a fact takes at least."""
 _RICH_GAP: Final = 3
+Piece: TypeAlias = tuple[str, str]
+"""A text that is safe to show, and its style: a name of rich's, such as `bold` or `red`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,10 +106,30 @@ def _padded(text: str, column: Column, width: int) -> str:
 
 def show_facts(headline: str, facts: Iterable[tuple[str, str]]) -> None:
     """Print a headline and labelled lines. Lines are not wrapped, so that paths can be copied."""
-    console = _stdout()
+    console, lines = _stdout(), list(facts)
+    width = max([_LABEL, *(cell_len(label) for label, _ in lines)])
     console.print(Text(headline, style="bold"), soft_wrap=True)
-    for label, value in facts:
-        console.print(Text.assemble((f"  {label:<9} ", "dim"), value), soft_wrap=True)
+    for label, value in lines:
+        console.print(Text.assemble((f"  {label:<{width}} ", "dim"), value), soft_wrap=True)
+
+
+def show_pieces(pieces: Iterable[Piece]) -> None:
+    """Print a line of pieces. It is not wrapped; in a pipe it has no colour."""
+    _stdout().print(Text.assemble(*pieces), soft_wrap=True)
+
+
+def screen_width() -> int:
+    """Columns of the terminal; what it would have, in a pipe."""
+    return _stdout().width
+
+
+def can_show(text: str) -> bool:
+    """Whether the encoding of stdout has these characters."""
+    try:
+        text.encode(getattr(sys.stdout, "encoding", None) or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
 
 
 def _stdout() -> Console:

@@ -62,6 +62,8 @@ def _totals(plan: LayoutPlan) -> Iterator[tuple[str, str]]:
     for file in plan.files:
         yield "to", f"{printable(file.name)}, {format_bytes(file.size)}"
     yield "files", f"{len(plan.files):,}"
+    if plan.header_bytes:
+        yield "headers", f"{plan.header_bytes:,} bytes"
     yield "padding", f"{plan.padding_bytes:,} bytes ({padding_percent(plan):.2f} %)"
     for note in plan.notes:
         yield "note", printable(note)

@@ -7,20 +7,13 @@ from typing import Annotated
 
 import typer
 
-from onnx_align_cli.options import OUTPUT, WRITING
+from onnx_align_cli.options import OUTPUT, WRITING, given_path
 
 __all__ = ["Durable", "Force", "InPlace", "Model", "Quiet", "Verify"]
 
-
-def _given(text: str) -> Path:
-    # An unset shell variable arrives as "", and Path("") is the working directory.
-    if not text:
-        raise typer.BadParameter("it is empty")
-    return Path(text)
-
-
 Model = Annotated[
-    Path, typer.Argument(metavar="SRC", help="The model.", show_default=False, parser=_given)
+    Path,
+    typer.Argument(metavar="SRC", help="The model.", show_default=False, parser=given_path),
 ]
 InPlace = Annotated[
     bool,

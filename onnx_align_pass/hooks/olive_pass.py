@@ -67,6 +67,11 @@ _OPTIONS: Final[dict[str, tuple[type, Any, str]]] = {
         _STORAGE.convert_attribute,
         "Whether tensors in attributes (Constant) are external data too.",
     ),
+    "rules": (
+        list,
+        None,
+        "Texts such as 'decoder.*: alignment=64', each for the tensors that its pattern names.",
+    ),
     "external_data_name": (
         str,
         None,

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 from onnx_align_pass.errors import UsageError
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
+from onnx_align_pass.rules import Rule
+from onnx_align_pass.rules_text import parse_rule
 
 __all__ = ["LAYOUT", "STORAGE", "policies"]
 
@@ -15,6 +17,7 @@ STORAGE: Final[tuple[str, ...]] = (
     "convert_attribute",
     "external",
     "inline",
+    "rules",
 )
 """Options that are fields of `StoragePolicy`."""
 LAYOUT: Final[tuple[str, ...]] = (
@@ -33,10 +36,12 @@ def policies(options: Mapping[str, Any]) -> tuple[StoragePolicy, LayoutPolicy]:
 
     Args:
         options: Names of `STORAGE` and `LAYOUT`, and `external_data_name`. Lists of patterns may be
-            lists, as JSON and YAML have them. Sizes are whole numbers of bytes.
+            lists, as JSON and YAML have them. Sizes are whole numbers of bytes. `rules` is a list
+            of texts, such as `decoder.*: alignment=64`.
 
     Raises:
         UsageError: There is no such option.
+        RuleTextError: A text is no rule.
         PolicyError: A value cannot be had.
     """
     unknown = sorted(str(name) for name in set(options) - {*STORAGE, *LAYOUT, _NAME})
@@ -51,4 +56,19 @@ def policies(options: Mapping[str, Any]) -> tuple[StoragePolicy, LayoutPolicy]:
     if given.get(_NAME) is not None:
         layout["data_name"] = given[_NAME]
     storage: dict[str, Any] = {name: given[name] for name in STORAGE if name in given}
+    storage["rules"] = _rules(storage.get("rules") or ())
     return StoragePolicy(**storage), LayoutPolicy(**layout)
+
+
+def _rules(texts: object) -> tuple[Rule, ...]:
+    if not isinstance(texts, tuple):
+        raise UsageError(f"rules cannot be {texts!r}", needed="a list of texts")
+    return tuple(parse_rule(_text(one)) for one in texts)
+
+
+def _text(rule: object) -> Any:
+    """YAML reads a text with a colon in it, where it stands without quotes, as a mapping of one."""
+    if isinstance(rule, Mapping) and len(rule) == 1:
+        ((pattern, words),) = rule.items()
+        return f"{pattern}: {words}"
+    return rule

@@ -46,7 +46,7 @@ def gaps(claims: Iterable[Claim], size: int) -> Iterator[Gap]:
     for one in sorted(claims):
         if not one.length:
             continue
-        if one.offset > end:
+        if end < min(one.offset, size):
             yield Gap(end, min(one.offset, size) - end, last, one.tensor)
         if one.offset + one.length > end:
             end, last = one.offset + one.length, one.tensor

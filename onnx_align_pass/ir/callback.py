@@ -39,8 +39,9 @@ class CallbackProgress:
         self._callback = callback
         self._tensors = {one.facts.slot.place: one.held.tensor for one in collected}
         self._waiting = _in_order(plan)
+        self._headers = {file.name: len(file.header) for file in plan.files}
         self._index = 0
-        self._start = 0
+        self._start = self._header_before(0)
         """Bytes that are written when the next tensor's turn comes."""
         self._done = 0
 
@@ -69,13 +70,19 @@ class CallbackProgress:
         self._index += 1
         following = self._waiting[self._index : self._index + 1]
         if not following or following[0].tied_to is None:
-            self._start += placement.length
+            self._start += placement.length + self._header_before(self._index)
         tensor = self._tensors[placement.request.facts.slot.place]
         assert tensor is not None, "it is written"
         try:
             self._callback(tensor, info)
         except OSError as error:  # which would be taken for one of the files
             raise UsageError(f"the callback failed: {error}", tensor=tensor.name) from error
+
+    def _header_before(self, index: int) -> int:
+        """Bytes of the header that is written before a tensor, if it is the first of its file."""
+        if index == len(self._waiting):
+            return 0
+        return self._headers.pop(self._waiting[index].file, 0)
 
 
 class PublishingNoted:

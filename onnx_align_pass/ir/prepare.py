@@ -7,7 +7,7 @@ one that was read from a file, and the plan, the copying and the commit are the 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from onnx_align_pass.errors import ModelError, PlanError, TensorError, cause_of
 from onnx_align_pass.ir.collected import Collected
 from onnx_align_pass.ir.sources import ModelSources
 from onnx_align_pass.layout.check import check_plan
-from onnx_align_pass.layout.names import default_data_name
+from onnx_align_pass.layout.names import default_data_name, is_shard_of
 from onnx_align_pass.layout.planner import make_plan
 from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
 from onnx_align_pass.model.sources import facts_of, locate
@@ -27,6 +27,8 @@ from onnx_align_pass.passes.bind import stand_in, stood_in
 from onnx_align_pass.passes.collect import Held
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
+from onnx_align_pass.rules import Rule
+from onnx_align_pass.rules_text import rule_notes
 from onnx_align_pass.tensors import TensorRequest
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -47,6 +49,7 @@ def prepare_model(
     layout: LayoutPolicy,
     *,
     destination: Path,
+    rules: Sequence[Rule] = (),
     keep_homes: bool = False,
     keeps: Callable[[Collected], str | None] = _keeps_none,
     ahead: Ahead | None = None,
@@ -59,6 +62,7 @@ def prepare_model(
         files: The files of its external tensors.
         layout: How they will lie.
         destination: The model file to be.
+        rules: Those that were asked; of one that matches no tensor there is a note.
         keep_homes: Each tensor stays in the data file it is in now, by name.
         keeps: Gives the location at which an external tensor goes on being referenced, relative to
             the destination's folder; None where it does not.
@@ -91,7 +95,11 @@ def prepare_model(
     placed, returned, requests = _found_again(skeleton, by_place, kept, decisions)
     layout = _beside(layout, frozenset(kept.values()), destination.name)
     plan = make_plan(
-        requests, layout, model_name=destination.name, keep_homes=keep_homes, notes=files.notes
+        requests,
+        layout,
+        model_name=destination.name,
+        keep_homes=keep_homes,
+        notes=[*files.notes, *rule_notes(rules, [one.facts for one in collected])],
     )
     check_plan(plan, layout)
     return Prepared(
@@ -111,7 +119,7 @@ def _beside(layout: LayoutPolicy, kept: frozenset[str], model_name: str) -> Layo
     if layout.data_name is not None:
         return layout
     number = 1
-    while default_data_name(layout, model_name) in kept:
+    while any(is_shard_of(name, default_data_name(layout, model_name)) for name in kept):
         number += 1
         layout = replace(layout, data_name=f"{{model}}.{number}.data")
     return layout

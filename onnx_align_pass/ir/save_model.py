@@ -66,9 +66,9 @@ def save_model(model: ir.Model, destination: Destination, options: Options, how:
         ModelError: The model or the destination is refused; both are as they were.
         WriteError: Writing failed; both are as they were.
     """
-    path, layout = destination.model, options.layout
+    path, layout, storage = destination.model, options.layout, options.storage
     with begin(destination, options, References()) as run:
-        collected = collect(model, how.decide)
+        collected = collect(model, how.decide, with_feeds=storage.asks_inputs)
         with open_model_sources(collected) as files:
             prepared = prepare_model(
                 collected,
@@ -76,6 +76,7 @@ def save_model(model: ir.Model, destination: Destination, options: Options, how:
                 files,
                 layout,
                 destination=path,
+                rules=storage.rules,
                 keep_homes=destination.in_place and layout.keeps_homes,
                 keeps=_Shared(path).location if how.shares else _nowhere,
                 ahead=how.ahead,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from operator import attrgetter
 
 from onnx_align_pass.errors import PlanError
+from onnx_align_pass.layout.check_header import header_violations
 from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.policy import LayoutPolicy
 
@@ -32,11 +34,13 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
     if len(sizes) != len(plan.files):
         yield "", "two data files have one name"
     by_file: dict[str, list[Placement]] = defaultdict(list)
+    blocks: dict[str, list[int]] = defaultdict(list)
     for one in plan.placements:
         request, file, offset, length, alignment, _, _ = one
         by_file[file].append(one)
-        facts, override = request.facts, request.decision.alignment
-        wanted = layout.alignment_of(facts.nbytes, facts.element_bits, override)
+        facts = request.facts
+        wanted = layout.alignment_of(facts.nbytes, facts.element_bits, request.decision.alignment)
+        blocks[file].append(wanted)
         size = sizes.get(file)
         if size is None:
             yield facts.slot.name, f"it lies in {file}, which is not planned"
@@ -50,13 +54,43 @@ def violations(plan: LayoutPlan, layout: LayoutPolicy) -> Iterator[tuple[str, st
         yield "", f"{file} would hold no tensor"
     for file, placements in by_file.items():
         yield from _together(placements)
-        limit = layout.max_shard_size_bytes
-        if (
-            limit is not None
-            and sizes.get(file, 0) > limit
-            and len({_RANGE(one) for one in placements if one.length}) > 1
-        ):
-            yield "", f"{file} is larger than {limit:,} bytes and holds more than one tensor"
+        if file in sizes:
+            yield from _padding(file, sizes[file], placements, blocks[file], layout)
+            yield from _sizes(file, sizes[file], placements, layout)
+    for planned in plan.files:
+        yield from header_violations(planned, by_file[planned.name])
+    if layout.max_files is not None and len(plan.files) > layout.max_files:
+        yield "", f"there are {len(plan.files)} files, more than {layout.max_files}"
+
+
+def _sizes(
+    file: str, size: int, placements: list[Placement], layout: LayoutPolicy
+) -> Iterator[tuple[str, str]]:
+    """Past the size of a shard, or what can be read, only for one range; never past the latter."""
+    wish, cap = layout.max_shard_size_bytes, layout.max_file_bytes
+    if (
+        wish is not None
+        and size > wish
+        and len({_RANGE(one) for one in placements if one.length}) > 1
+    ):
+        yield "", f"{file} is larger than {wish:,} bytes and holds more than one tensor"
+    if cap is not None and size > cap:
+        yield "", f"{file} is larger than {cap:,} bytes"
+
+
+def _padding(
+    file: str, size: int, placements: list[Placement], blocks: list[int], layout: LayoutPolicy
+) -> Iterator[tuple[str, str]]:
+    """A file, or each tensor, has its last block whole and for itself."""
+    if layout.pad == "file" and size % max(blocks):
+        yield "", f"{file} does not end on a multiple of {max(blocks)}"
+    if layout.pad == "tensor":
+        starts = sorted({one.offset for one in placements if one.length})
+        for one, block in zip(placements, blocks, strict=True):
+            after = bisect_right(starts, one.offset)
+            free = min([size, *starts[after : after + 1]])
+            if one.length and free < -(-(one.offset + one.length) // block) * block:
+                yield one.request.facts.slot.name, "its last block is not whole, or not its own"
 
 
 def _together(placements: list[Placement]) -> Iterator[tuple[str, str]]:

@@ -9,30 +9,54 @@ from collections.abc import Sequence
 from onnx_align_pass.errors import UsageError
 from onnx_align_pass.policy import LayoutPolicy
 
-__all__ = ["check_names", "default_data_name", "filled", "is_location", "shard_name"]
+__all__ = [
+    "SAFETENSORS",
+    "check_names",
+    "default_data_name",
+    "filled",
+    "is_location",
+    "is_shard_of",
+    "literal",
+    "shard_name",
+]
 
-_NO_LOCATION = re.compile(r"\.(?=\.)|[{}\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
+SAFETENSORS = ".safetensors"
+"""The suffix, in small or capital letters, of files that are valid safetensors files."""
+_NO_LOCATION = re.compile(r"\.(?=\.)|[\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
 """What a file may be called, but no `location` may hold: `..`, `\\`, `c:`, control characters, and
-bytes that are not UTF-8; and the braces of placeholders."""
+bytes that are not UTF-8."""
+_BRACES = str.maketrans("{}", "__")
+_OF_MODEL = re.compile(r"\{model\}|\{stem\}")
+_OF_SHARD = re.compile(r"\{\{|\}\}|\{shard\}|\{shards\}|\{_n\}")
+_NUMBERING = frozenset({"{shard}", "{shards}", "{_n}"})
 _SUFFIXES = re.compile(r"(?:\.[A-Za-z][A-Za-z0-9_]*)*$")
+_NUMBERS = re.compile(r"\d{5,}-of-\d{5,}")
 
 
 def default_data_name(layout: LayoutPolicy, model_name: str) -> str:
-    """Name of the data file of a model called `model_name`, such that a location can hold it."""
+    """Name of the data file of a model called `model_name`, such that a location can hold it.
+
+    The placeholders of shards are still in it, for `shard_name`.
+    """
     return filled(layout.data_name or "{model}.data", model_name)
 
 
 def filled(template: str, model_name: str) -> str:
-    """Put a model's name into a template of data file names."""
-    stem = model_name.removesuffix(".onnx")
-    name = template.replace("{model}", model_name).replace("{stem}", stem)
-    return _NO_LOCATION.sub("_", name)
+    """Put a model's name into a template; the placeholders of shards stay, for `shard_name`."""
+    plain = model_name.translate(_BRACES)
+    names = {"{model}": plain, "{stem}": plain.removesuffix(".onnx")}
+    name = _NO_LOCATION.sub("_", _OF_MODEL.sub(lambda found: names[found[0]], template))
+    return "/".join("_" if part in ("", ".") else part for part in name.split("/"))
+
+
+def literal(name: str) -> str:
+    """A template that stands for this very name, whatever braces are in it."""
+    return name.replace("{", "{{").replace("}", "}}")
 
 
 def is_location(name: str) -> bool:
     """Whether a model may point at a data file by this name, relative to its folder."""
-    braces = {found[0] for found in _NO_LOCATION.finditer(name)} <= {"{", "}"}
-    return bool(name) and braces and not name.startswith("/") and ".." not in name
+    return bool(name) and not name.startswith("/") and _NO_LOCATION.search(name) is None
 
 
 def check_names(names: Sequence[str], model_name: str) -> None:
@@ -58,13 +82,38 @@ def _clash(problem: str, name: str) -> UsageError:
 
 
 def shard_name(base: str, shard: int, shards: int) -> str:
-    """Name of one shard: its number stands before the suffixes, as onnx-ir and hubs write it.
+    """Name of one shard.
 
-    `model.onnx.data` becomes `model-00001-of-00003.onnx.data`.
+    Where the base does not say where the number stands, it stands before the suffixes, as onnx-ir
+    and hubs write it: `model.onnx.data` becomes `model-00001-of-00003.onnx.data`.
+
+    Args:
+        base: What `filled` or `literal` gave.
+        shard: From 1 on.
+        shards: How many there are.
     """
-    if shards == 1:
-        return base
+    if shards > 1 and not any(found in _NUMBERING for found in _OF_SHARD.findall(base)):
+        base = _numbered(base)
+    values = {
+        "{shard}": f"{shard:05d}",
+        "{shards}": f"{shards:05d}",
+        "{_n}": f"_{shard - 1}" if shard > 1 else "",
+        "{{": "{",
+        "}}": "}",
+    }
+    return _OF_SHARD.sub(lambda found: values[found[0]], base)
+
+
+def _numbered(base: str) -> str:
     folder, slash, name = base.rpartition("/")
     suffix = _SUFFIXES.search(name, 1)
     cut = suffix.start() if suffix else len(name)
-    return f"{folder}{slash}{name[:cut]}-{shard:05d}-of-{shards:05d}{name[cut:]}"
+    if name.lower().endswith(SAFETENSORS):
+        cut = min(cut, len(name) - len(SAFETENSORS))  # also where the name is nothing else
+    return f"{folder}{slash}{name[:cut]}-{{shard}}-of-{{shards}}{name[cut:]}"
+
+
+def is_shard_of(name: str, base: str) -> bool:
+    """Whether a base without placeholders of shards may give a file this name."""
+    one, other = _NUMBERS.sub("#", name), _NUMBERS.sub("#", shard_name(base, 1, 2))
+    return name == base or one == other

@@ -20,7 +20,7 @@ class Placement(NamedTuple):
     length: int
     alignment: int
     padding: int
-    """Bytes of the gap before it."""
+    """Bytes of the gap before it; a file's header is none."""
     tied_to: str | None = None
     """Place of the tensor that this one shares its range with."""
 
@@ -31,7 +31,9 @@ class PlannedFile:
 
     name: str
     size: int
-    """Bytes, with the padding at its end where the policy asks for it."""
+    """Bytes, with the header, and the padding at its end where the policy asks for it."""
+    header: bytes = field(default=b"", repr=False)
+    """What the file begins with, if it is a safetensors file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,11 @@ class LayoutPlan:
         return sum(file.size for file in self.files)
 
     @property
+    def header_bytes(self) -> int:
+        """Bytes of the headers of safetensors files."""
+        return sum(len(file.header) for file in self.files)
+
+    @property
     def padding_bytes(self) -> int:
-        """Bytes of the data files that belong to no tensor."""
-        return self.total_bytes - self.tensor_bytes
+        """Bytes of the data files that belong to no tensor and no header."""
+        return self.total_bytes - self.tensor_bytes - self.header_bytes

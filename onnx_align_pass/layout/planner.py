@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from onnx_align_pass.layout.names import check_names, default_data_name, filled, shard_name
+from onnx_align_pass.layout.limits import (
+    check_header_size,
+    check_limits,
+    notes_of_large,
+    shard_limit,
+)
+from onnx_align_pass.layout.names import (
+    check_names,
+    default_data_name,
+    filled,
+    literal,
+    shard_name,
+)
+from onnx_align_pass.layout.open_file import OpenFile, round_up
 from onnx_align_pass.layout.plan import LayoutPlan, Placement, PlannedFile
+from onnx_align_pass.layout.safetensors import Header, Keys, is_safetensors
 from onnx_align_pass.policy import LayoutPolicy
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorRequest
@@ -14,24 +27,6 @@ from onnx_align_pass.tensors import TensorRequest
 __all__ = ["make_plan", "round_up"]
 
 Tie = tuple[str, int, int]
-
-
-def round_up(value: int, alignment: int) -> int:
-    """Return the first multiple of `alignment`, a power of two, that is not below `value`."""
-    return (value + alignment - 1) & -alignment
-
-
-@dataclass(slots=True)
-class _OpenFile:
-    """A data file while it fills."""
-
-    base: str
-    """Name before sharding."""
-    shard: int
-    """1 for the first file of its base."""
-    end: int = 0
-    alignment: int = 1
-    """The largest alignment in it."""
 
 
 def make_plan(
@@ -46,37 +41,49 @@ def make_plan(
 
     Args:
         requests: Every tensor of the model, in declaration order.
-        layout: Alignment, padding, shards and names.
+        layout: Alignment, padding, shards, limits and names.
         model_name: File name of the model, from which data files are named.
         keep_homes: Each tensor stays in the data file it is in now, by name.
         notes: Carried into the plan.
 
     Raises:
         UsageError: Two data files would have one name.
+        FileLimitError: A data file would be larger than the layout allows, or there would be more.
     """
-    return _Planner(layout, model_name, keep_homes).plan(requests, notes)
+    return _Planner(requests, layout, model_name, keep_homes).plan(notes)
 
 
 class _Planner:
     """Fills data files in order; runs once a tensor, so the loop is kept short."""
 
-    def __init__(self, layout: LayoutPolicy, model_name: str, keep_homes: bool) -> None:
+    def __init__(
+        self,
+        requests: Sequence[TensorRequest],
+        layout: LayoutPolicy,
+        model_name: str,
+        keep_homes: bool,
+    ) -> None:
+        self._requests = requests
         self._layout = layout
+        self._limit = shard_limit(layout)
         self._model_name = model_name
-        self._base = default_data_name(layout, model_name)
         self._keep_homes = keep_homes
-        self._files: list[_OpenFile] = []
-        self._open: dict[str, _OpenFile] = {}
+        self._keys: Keys | None = None
+        self._files: list[OpenFile] = []
+        self._open: dict[str, OpenFile] = {}
 
-    def plan(self, requests: Sequence[TensorRequest], notes: Sequence[str]) -> LayoutPlan:
-        moved = [one for one in requests if one.decision.external]
-        ties = [_tie(one) for one in moved]
+    def plan(self, notes: Sequence[str]) -> LayoutPlan:
+        moved = [one for one in self._requests if one.decision.external]
+        bases = self._bases(moved)
+        ties, apart = self._ties(moved, bases)
         placed: list[Placement] = []
-        files: list[_OpenFile] = []
+        files: list[OpenFile] = []
         first_of: dict[Tie, int] = {}
         pad_tensor = self._layout.pad == "tensor"
         parted = 0
-        for request, tie, alignment in zip(moved, ties, self._alignments(moved, ties), strict=True):
+        for request, base, tie, alignment in zip(
+            moved, bases, ties, self._alignments(moved, ties), strict=True
+        ):
             index = len(placed)
             first = index if tie is None else first_of.setdefault(tie, index)
             if first < index:
@@ -86,21 +93,65 @@ class _Planner:
                 parted += request.decision.group not in (None, spot.request.decision.group)
                 files.append(files[first])
                 continue
-            nbytes = request.facts.nbytes
-            file = self._file(request, nbytes, alignment)
+            facts = request.facts
+            file = self._file(base, request, alignment)
             end = file.end
             offset = (end + alignment - 1) & -alignment
-            placed.append(Placement(request, file.base, offset, nbytes, alignment, offset - end))
+            nbytes = facts.nbytes
+            placed.append(Placement(request, base, offset, nbytes, alignment, offset - end))
             files.append(file)
+            if file.header is not None:
+                file.header.add(facts, offset)
             end = offset + nbytes
             file.end = round_up(end, alignment) if pad_tensor else end
             if alignment > file.alignment:
                 file.alignment = alignment
+        planned, placements = self._named(placed, files)
+        check_limits(planned, placements, self._layout, in_homes=self._keep_homes)
         return LayoutPlan(
-            *self._named(placed, files),
-            tuple([one for one in requests if not one.decision.external]),
-            (*notes, *_parted(parted)),
+            planned,
+            placements,
+            tuple([one for one in self._requests if not one.decision.external]),
+            (
+                *notes,
+                *_parted(parted),
+                *_apart(apart),
+                *notes_of_large(planned, placements, self._layout),
+            ),
         )
+
+    def _bases(self, moved: Sequence[TensorRequest]) -> Sequence[str]:
+        """Names before sharding of the files that tensors go into."""
+        default = default_data_name(self._layout, self._model_name)
+        groups = {one.decision.group for one in moved}
+        if not self._keep_homes and groups <= {None}:
+            return [default] * len(moved)
+        named = {group: filled(group, self._model_name) for group in groups if group is not None}
+        return [
+            self._home(one, default) if group is None else named[group]
+            for one in moved
+            for group in [one.decision.group]
+        ]
+
+    def _home(self, request: TensorRequest, default: str) -> str:
+        home = request.home if self._keep_homes else None
+        # onnx refuses a location with two dots in it: such a file gets the default name.
+        return default if home is None or ".." in home else literal(home)
+
+    def _ties(
+        self, moved: Sequence[TensorRequest], bases: Sequence[str]
+    ) -> tuple[Sequence[Tie | None], int]:
+        """What each tensor shares with others, and how many have to have bytes of their own.
+
+        In a safetensors file no two entries share a byte.
+        """
+        ties = [_tie(one) for one in moved]
+        alone = {base for base in set(bases) if is_safetensors(base)}
+        if not alone:
+            return ties, 0
+        shared = [tie for tie, base in zip(ties, bases, strict=True) if base in alone and tie]
+        kept = [None if base in alone else tie for tie, base in zip(ties, bases, strict=True)]
+        return kept, len(shared) - len(set(shared))
 
     def _alignments(
         self, moved: Sequence[TensorRequest], ties: Sequence[Tie | None]
@@ -125,53 +176,64 @@ class _Planner:
         ]
 
     def _named(
-        self, placed: Sequence[Placement], files: Sequence[_OpenFile]
+        self, placed: Sequence[Placement], files: Sequence[OpenFile]
     ) -> tuple[tuple[PlannedFile, ...], tuple[Placement, ...]]:
         """Give files and placements their names, now that the number of shards is known."""
         shards = {base: file.shard for base, file in self._open.items()}
         names = [shard_name(one.base, one.shard, shards[one.base]) for one in self._files]
         check_names(names, self._model_name)
-        planned = tuple(
-            PlannedFile(name, self._size(one)) for name, one in zip(names, self._files, strict=True)
-        )
-        if max(shards.values(), default=1) == 1:
+        planned = tuple(map(_planned, names, self._files))
+        if all(
+            name == one.base and one.header is None
+            for name, one in zip(names, self._files, strict=True)
+        ):
             return planned, tuple(placed)
-        name_of = {id(one): name for name, one in zip(names, self._files, strict=True)}
+        at = {
+            id(one): (file.name, len(file.header))
+            for one, file in zip(self._files, planned, strict=True)
+        }
         return planned, tuple(
-            one._replace(file=name_of[id(file)]) for one, file in zip(placed, files, strict=True)
+            [
+                one._replace(file=name, offset=one.offset + header)
+                for one, (name, header) in zip(
+                    placed, [at[id(file)] for file in files], strict=True
+                )
+            ]
         )
 
-    def _file(self, request: TensorRequest, nbytes: int, alignment: int) -> _OpenFile:
+    def _file(self, base: str, request: TensorRequest, alignment: int) -> OpenFile:
         """Choose the file that a tensor goes into; a full one gives way to its next shard."""
-        group = request.decision.group
-        if group is not None:
-            base = filled(group, self._model_name)
-        else:
-            home = request.home if self._keep_homes else None
-            # onnx refuses a location with two dots in it: such a file gets the default name.
-            base = self._base if home is None or ".." in home else home
         file = self._open.get(base)
         if file is None:
             return self._begin(base, 1)
-        limit = self._layout.max_shard_size_bytes
-        if limit is None or file.end == 0:
+        limit = self._limit
+        if limit is None or file.end == 0 or file.size_with(request.facts, alignment) <= limit:
             return file
-        end = self._padded(file, round_up(file.end, alignment) + nbytes, alignment)
-        return file if end <= limit else self._begin(base, file.shard + 1)
+        return self._begin(base, file.shard + 1)
 
-    def _begin(self, base: str, shard: int) -> _OpenFile:
-        file = self._open[base] = _OpenFile(base, shard)
+    def _begin(self, base: str, shard: int) -> OpenFile:
+        header = None
+        if is_safetensors(base):
+            self._keys = self._keys or Keys(self._requests)
+            header = Header(self._keys)
+        file = self._open[base] = OpenFile(base, shard, self._layout.pad, header)
         self._files.append(file)
         return file
 
-    def _padded(self, file: _OpenFile, end: int, alignment: int) -> int:
-        """Size of a file that would end with a tensor at `end`."""
-        if self._layout.pad == "file":
-            return round_up(end, max(file.alignment, alignment))
-        return round_up(end, alignment) if self._layout.pad == "tensor" else end
 
-    def _size(self, file: _OpenFile) -> int:
-        return round_up(file.end, file.alignment) if self._layout.pad == "file" else file.end
+def _planned(name: str, file: OpenFile) -> PlannedFile:
+    end, header = file.data_size, file.header
+    if header is None:
+        return PlannedFile(name, end)
+    check_header_size(name, file.header_size, file.alignment)
+    text = header.to_bytes(end, file.alignment)
+    return PlannedFile(name, len(text) + end, text)
+
+
+def _apart(count: int) -> list[str]:
+    if not count:
+        return []
+    return [f"{count:,} x shared bytes are written again: in safetensors each tensor has its own"]
 
 
 def _parted(count: int) -> list[str]:

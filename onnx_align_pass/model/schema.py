@@ -8,21 +8,16 @@ from typing import Any, Final
 
 import onnx
 
+from onnx_align_pass.dtypes import BITS_BY_NAME
+
 __all__ = ["ELEMENT_BITS", "TYPED_FIELDS", "TYPED_FIELD_OF", "Branch", "branches", "dtype_name"]
 
 TENSOR: Final = onnx.TensorProto.DESCRIPTOR.full_name
 
-_BITS_BY_NAME: Final = {
-    "FLOAT": 32, "UINT8": 8, "INT8": 8, "UINT16": 16, "INT16": 16, "INT32": 32, "INT64": 64,
-    "BOOL": 8, "FLOAT16": 16, "DOUBLE": 64, "UINT32": 32, "UINT64": 64, "COMPLEX64": 64,
-    "COMPLEX128": 128, "BFLOAT16": 16, "FLOAT8E4M3FN": 8, "FLOAT8E4M3FNUZ": 8, "FLOAT8E5M2": 8,
-    "FLOAT8E5M2FNUZ": 8, "FLOAT8E8M0": 8, "UINT4": 4, "INT4": 4, "FLOAT4E2M1": 4, "UINT2": 2,
-    "INT2": 2, "FLOAT6E2M3": 6, "FLOAT6E3M2": 6,
-}  # fmt: skip
 ELEMENT_BITS: Final[dict[int, int]] = {
-    number: _BITS_BY_NAME[name]
+    number: BITS_BY_NAME[name]
     for name, number in onnx.TensorProto.DataType.items()
-    if name in _BITS_BY_NAME
+    if name in BITS_BY_NAME
 }
 """Bits of one element by `TensorProto.data_type`; strings and unknown types are not in it."""
 

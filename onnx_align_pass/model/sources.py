@@ -23,6 +23,11 @@ from onnx_align_pass.tensors import Slot, TensorFacts
 
 __all__ = [
     "DROPPED",
+    "KEY_TWICE",
+    "LENGTH_DERIVED",
+    "OFFSET_DERIVED",
+    "STALE_CHECKSUM",
+    "UNKNOWN_KEY",
     "Located",
     "data_file_names",
     "external_tensors",
@@ -70,6 +75,7 @@ def facts_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> TensorFacts:
             file=file,
             found=f"shape {list(shape)}",
             hint=_BAD_HINT,
+            code="bad-shape",
         )
     external = tensor.data_location == _EXTERNAL
     return TensorFacts(slot, dtype_name(data_type), shape, nbytes, bits, external)
@@ -148,6 +154,7 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
             tensor=facts.slot.name,
             file=skeleton.path,
             hint="Strings must be inline; a type that onnx does not know needs a newer onnx.",
+            code="unsized-type",
         )
     if tensor.HasField("segment"):
         raise _segment(facts, skeleton)
@@ -187,10 +194,10 @@ def _range(facts: TensorFacts, file: Path, offset: str, length: str) -> tuple[in
     digits = f"{offset}{length}"  # bytes, which are text that is not UTF-8, become no digits
     if not (digits.isdigit() and digits.isascii() and offset and length):
         texts = f"offset {offset!r}, length {length!r}"
-        raise _bad_entry(facts, file, "its range is not in numbers of bytes", texts)
+        raise _bad_range(facts, file, "its range is not in numbers of bytes", texts)
     start = int(offset) if len(digits) <= _MOST_DIGITS else MAX_FILE_BYTES
     if start + facts.nbytes > MAX_FILE_BYTES:
-        raise _bad_entry(facts, file, "its range is past what a file can hold", digits)
+        raise _bad_range(facts, file, "its range is past what a file can hold", digits)
     return start, int(length)
 
 
@@ -212,9 +219,9 @@ def _unusual(tensor: onnx.TensorProto) -> tuple[str, str, str, tuple[str, ...]]:
 def _plain(facts: TensorFacts, location: str, file: Path) -> str:
     """Check a location, and return it as a plain name; each spelling is looked at once."""
     if not location:
-        raise _bad_entry(facts, file, "it is external but names no location", None)
+        raise _bad_location(facts, file, "it is external but names no location", None)
     if not isinstance(location, str):  # protobuf hands out bytes when text is not UTF-8
-        raise _bad_entry(facts, file, "its location is not UTF-8", repr(location))
+        raise _bad_location(facts, file, "its location is not UTF-8", repr(location))
     parts = location.split("/")
     if (
         location.startswith("/")
@@ -229,10 +236,11 @@ def _plain(facts: TensorFacts, location: str, file: Path) -> str:
             file=file,
             found=repr(location),
             hint="Move the data file beside the model, and export or repair its location.",
+            code="unsafe-location",
         )
     home = "/".join(part for part in parts if part not in ("", "."))
     if parts[-1] in ("", "."):
-        raise _bad_entry(facts, file, "its location names no file", repr(location))
+        raise _bad_location(facts, file, "its location names no file", repr(location))
     return home
 
 
@@ -242,6 +250,7 @@ def _segment(facts: TensorFacts, skeleton: Skeleton) -> TensorError:
         tensor=facts.slot.name,
         file=skeleton.path,
         hint="Export the model again, with whole tensors.",
+        code="segment",
     )
 
 
@@ -252,6 +261,7 @@ def _twice(facts: TensorFacts, skeleton: Skeleton, found: list[str]) -> TensorEr
         file=skeleton.path,
         found=" and ".join(found),
         hint="A tensor has exactly one of them; export the model again.",
+        code="bytes-twice",
     )
 
 
@@ -263,14 +273,21 @@ def _mismatch(facts: TensorFacts, file: Path, found: str) -> TensorError:
         needed=f"{facts.nbytes:,} bytes for {facts.dtype} {list(facts.shape)}",
         found=found,
         hint=_BAD_HINT,
+        code="wrong-size",
     )
 
 
-def _bad_entry(
+def _bad_range(facts: TensorFacts, file: Path, problem: str, found: str) -> ExternalDataError:
+    return ExternalDataError(
+        problem, tensor=facts.slot.name, file=file, found=found, hint=_BAD_HINT, code="bad-range"
+    )
+
+
+def _bad_location(
     facts: TensorFacts, file: Path, problem: str, found: str | None
 ) -> ExternalDataError:
     return ExternalDataError(
-        problem, tensor=facts.slot.name, file=file, found=found, hint=_BAD_HINT
+        problem, tensor=facts.slot.name, file=file, found=found, hint=_BAD_HINT, code="bad-location"
     )
 
 

@@ -13,7 +13,7 @@ import onnx
 
 from onnx_align_pass.tensors import Slot, SlotKind, name_of_node
 
-__all__ = ["walk"]
+__all__ = ["text_of", "walk"]
 
 Found = tuple[Slot, onnx.TensorProto]
 
@@ -40,7 +40,7 @@ def walk(model: onnx.ModelProto) -> Iterator[Found]:
         yield from _attributes(
             function.attribute_proto,
             f"{place}.attribute_proto",
-            _text(function.name),
+            text_of(function.name),
             SlotKind.INITIALIZER,
         )
         yield from _nodes(function.node, place, SlotKind.INITIALIZER)
@@ -56,7 +56,7 @@ def _graph(graph: onnx.GraphProto, place: str, kind: SlotKind) -> Iterator[Found
         where = f"{prefix}{index}]"
         name = tensor.name
         if isinstance(name, bytes):
-            name = _text(name)
+            name = text_of(name)
         yield Slot(where, name or where, kind), tensor
     for index, sparse in enumerate(graph.sparse_initializer):
         yield from _sparse(sparse, f"{place}.sparse_initializer[{index}]", "", kind)
@@ -72,10 +72,10 @@ def _nodes(nodes: Iterable[onnx.NodeProto], place: str, kind: SlotKind) -> Itera
 
 
 def _node_name(node: onnx.NodeProto) -> str:
-    return _text(name_of_node(node.op_type, node.name, node.output))
+    return text_of(name_of_node(node.op_type, node.name, node.output))
 
 
-def _text(name: str | bytes) -> str:
+def text_of(name: str | bytes) -> str:
     """A name to show: protobuf hands out bytes when it is not UTF-8."""
     return name if isinstance(name, str) else name.decode(errors="backslashreplace")
 
@@ -90,11 +90,11 @@ def _attributes(
         if attribute.type not in _WITH_TENSORS and attribute.ByteSize() < _LEAST_WITH_TENSOR:
             continue
         where = f"{place}[{index}]"
-        name = f"{owner}.{_text(attribute.name)}" if owner else where
+        name = f"{owner}.{text_of(attribute.name)}" if owner else where
         if attribute.HasField("t"):
-            yield Slot(f"{where}.t", _text(attribute.t.name) or name, own), attribute.t
+            yield Slot(f"{where}.t", text_of(attribute.t.name) or name, own), attribute.t
         for at, tensor in enumerate(attribute.tensors):
-            called = _text(tensor.name) or f"{name}[{at}]"
+            called = text_of(tensor.name) or f"{name}[{at}]"
             yield Slot(f"{where}.tensors[{at}]", called, own), tensor
         if attribute.HasField("sparse_tensor"):
             yield from _sparse(attribute.sparse_tensor, f"{where}.sparse_tensor", name, kind)
@@ -114,5 +114,5 @@ def _sparse(
         if sparse.HasField(part):
             tensor: onnx.TensorProto = getattr(sparse, part)
             where = f"{place}.{part}"
-            called = _text(tensor.name) or (f"{name}.{part}" if name else where)
+            called = text_of(tensor.name) or (f"{name}.{part}" if name else where)
             yield Slot(where, called, own), tensor

@@ -16,7 +16,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.errors import TensorError, UninitializedTensorError
 from onnx_align_pass.model.schema import ELEMENT_BITS
-from onnx_align_pass.tensors import Slot, SlotKind, TensorFacts, name_of_node
+from onnx_align_pass.tensors import Feed, Slot, SlotKind, TensorFacts, is_constant, name_of_node
 
 __all__ = ["Held", "Holder", "facts_of_tensor", "require_values", "tensors_of"]
 
@@ -75,6 +75,8 @@ class Held:
     tensor: Tensor | None
     """None where an initializer has no value."""
     holder: Holder
+    value: ir.Value | None = None
+    """As what nodes use it: the initializer, or the output of its Constant."""
 
 
 def tensors_of(model: ir.Model) -> Iterator[Held]:
@@ -92,7 +94,7 @@ def _graph(graph: ir.Graph, place: str) -> Iterator[Held]:
     for index, value in enumerate(list(graph.initializers.values())):
         where = f"{place}.initializer[{index}]"
         slot = Slot(where, value.name or where, SlotKind.INITIALIZER)
-        yield Held(slot, value.const_value, Holder(value))
+        yield Held(slot, value.const_value, Holder(value), value)
     yield from _nodes(graph, place)
 
 
@@ -102,11 +104,17 @@ def _nodes(nodes: Iterable[ir.Node], place: str) -> Iterator[Held]:
             outputs = [output.name or "" for output in node.outputs]
             name = name_of_node(node.op_type, node.name or "", outputs)
             where = f"{place}.node[{index}].attribute"
-            yield from _attributes(list(node.attributes.values()), node.attributes, where, name)
+            made = node.outputs[0] if is_constant(node.domain, node.op_type) and outputs else None
+            attributes = list(node.attributes.values())
+            yield from _attributes(attributes, node.attributes, where, name, made)
 
 
 def _attributes(
-    attributes: Sequence[ir.Attr], container: Attributes, place: str, owner: str
+    attributes: Sequence[ir.Attr],
+    container: Attributes,
+    place: str,
+    owner: str,
+    made: ir.Value | None = None,
 ) -> Iterator[Held]:
     for index, attribute in enumerate(attributes):
         kind = attribute.type
@@ -116,7 +124,7 @@ def _attributes(
         name = f"{owner}.{attribute.name}" if owner else where
         if kind is _TENSOR:
             slot = Slot(f"{where}.t", attribute.value.name or name, SlotKind.ATTRIBUTE)
-            yield Held(slot, attribute.value, Holder(attribute, container))
+            yield Held(slot, attribute.value, Holder(attribute, container), made)
         elif kind is _TENSORS:
             for at, tensor in enumerate(attribute.value):
                 called = tensor.name or f"{name}[{at}]"
@@ -129,7 +137,7 @@ def _attributes(
                 yield from _graph(graph, f"{where}.graphs[{at}]")
 
 
-def facts_of_tensor(held: Held) -> TensorFacts:
+def facts_of_tensor(held: Held, feeds: tuple[Feed, ...] = ()) -> TensorFacts:
     """Return what a storage decision may depend on; no byte of the tensor is touched.
 
     Raises:
@@ -151,7 +159,7 @@ def facts_of_tensor(held: Held) -> TensorFacts:
     bits = ELEMENT_BITS.get(tensor.dtype.value, 0)
     nbytes = (math.prod(shape) * bits + 7) // 8
     external = isinstance(tensor, ir.ExternalTensor) and not _lies_in_model(tensor)
-    return TensorFacts(held.slot, tensor.dtype.name, shape, nbytes, bits, external)
+    return TensorFacts(held.slot, tensor.dtype.name, shape, nbytes, bits, external, feeds)
 
 
 def require_values(model: ir.Model) -> None:

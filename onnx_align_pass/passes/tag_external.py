@@ -9,9 +9,11 @@ import onnx_ir as ir
 
 from onnx_align_pass.passes.collect import Held, facts_of_tensor, require_values, tensors_of
 from onnx_align_pass.passes.decide import decide_again
+from onnx_align_pass.passes.feeds import feeds_of_model, no_feeds
 from onnx_align_pass.passes.tags import Decided, record, tag_of
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.registry.spec import describe_pass
+from onnx_align_pass.tensors import Feed
 
 __all__ = ["TagExternalDataPass"]
 
@@ -41,15 +43,16 @@ class TagExternalDataPass(ir.passes.InPlacePass):
     def call(self, model: ir.Model) -> ir.passes.PassResult:
         """Tag the tensors of `model`; `modified` says whether any tag is news."""
         modified = False
+        feeds_of = feeds_of_model(model) if self.storage.asks_inputs else no_feeds
         by_owner = groupby(tensors_of(model), key=lambda held: id(held.holder.owner))
         for _, group in by_owner:
             held = list(group)
-            decided = tuple(self._decided(one) for one in held)
+            decided = tuple(self._decided(one, feeds_of(one)) for one in held)
             modified |= record(held[0].holder.owner, decided)
         return ir.passes.PassResult(model, modified)
 
-    def _decided(self, held: Held) -> Decided:
-        facts = facts_of_tensor(held)
+    def _decided(self, held: Held, feeds: tuple[Feed, ...]) -> Decided:
+        facts = facts_of_tensor(held, feeds)
         return Decided(facts.dtype, facts.shape, decide_again(held, facts, self.storage))
 
     def ensures(self, model: ir.Model) -> None:

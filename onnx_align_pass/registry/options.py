@@ -33,6 +33,8 @@ class Kind(Enum):
     """A `pathlib.Path`, or a path as text."""
     TUPLE = "str,..."
     """A tuple of texts."""
+    RULES = "rule,..."
+    """A tuple of rules, each as its text."""
     CODE = "code"
     """Nothing that a text can say: a callable, an object. Not offered."""
 

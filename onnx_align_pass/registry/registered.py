@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Final
 
 from onnx_align_pass.registry.entry import GROUP, PassEntry, kebab
+from onnx_align_pass.registry.points import UNREADABLE, name_problem, points_of
 
 __all__ = ["FIXED", "onnx_ir_entries", "third_party_entries"]
 
@@ -63,33 +62,9 @@ def third_party_entries() -> Iterator[PassEntry]:
     A name that is taken, or not of the form of names, is listed with that as its problem.
     """
     taken = {name: entry.origin for entry in (*FIXED, *onnx_ir_entries()) for name in entry.names}
-    points, unreadable = _points()
-    for origin in sorted(unreadable):
-        yield PassEntry(origin, origin, "", problem="its entry_points.txt cannot be read")
-    found = [(one.name, getattr(one.dist, "name", None) or "unknown", one.value) for one in points]
-    for name, origin, place in sorted(set(found)):
-        yield PassEntry(name, origin, place, problem=_name_problem(name, taken.get(name)))
+    found, unreadable = points_of(GROUP)
+    for origin in unreadable:
+        yield PassEntry(origin, origin, "", problem=UNREADABLE)
+    for name, origin, place in found:
+        yield PassEntry(name, origin, place, problem=name_problem(name, taken.get(name), "pass"))
         taken.setdefault(name, origin)
-
-
-def _points() -> tuple[list[EntryPoint], set[str]]:
-    """The entry points of the group, and the distributions whose files are malformed."""
-    try:
-        return list(entry_points(group=GROUP)), set()
-    except Exception:  # noqa: BLE001  of one of them; the others are read one by one
-        points: list[EntryPoint] = []
-    unreadable: set[str] = set()
-    for one in distributions():
-        try:
-            points += [point for point in one.entry_points if point.group == GROUP]
-        except Exception:  # noqa: BLE001  whatever importlib raises on the text
-            unreadable.add(one.metadata["Name"] or "unknown")
-    return points, unreadable
-
-
-def _name_problem(name: str, owner: str | None) -> str | None:
-    if owner is not None:
-        return f"the name is that of a pass of {owner}, which is used"
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name):
-        return "the name is not of small letters, digits and single hyphens"
-    return None

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, Union, get_args, get_origin
 
 from onnx_align_pass.registry.options import REQUIRED, InPolicy, Kind, Option
+from onnx_align_pass.rules import Rule
 
 __all__ = ["options_of"]
 
@@ -99,6 +100,8 @@ def _kind(members: Sequence[Any]) -> Kind:
     (one,) = members
     if get_origin(one) is tuple and get_args(one) == (str, ...):
         return Kind.TUPLE
+    if get_origin(one) is tuple and get_args(one) == (Rule, ...):
+        return Kind.RULES
     if get_origin(one) is Sequence and get_args(one) == (str,):
         return Kind.TUPLE
     return _PLAIN.get(one, Kind.CODE) if isinstance(one, type) else Kind.CODE

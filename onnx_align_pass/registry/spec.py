@@ -35,6 +35,7 @@ def parse_pass(text: str) -> ir.passes.PassBase:
         PassOptionError: It has no such option, lacks one, or refuses a value.
         PassTextError: The text is not of the form.
         PolicyError: A policy refuses a value.
+        RuleTextError: A text is no rule.
     """
     spec = read_spec(text)
     entry = find_pass(spec.name)

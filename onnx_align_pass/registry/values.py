@@ -11,6 +11,7 @@ from typing import Any, Final
 from onnx_align_pass.errors import PassOptionError
 from onnx_align_pass.registry.grammar import Word, code_text, word_text
 from onnx_align_pass.registry.options import Kind, Option
+from onnx_align_pass.rules_text import parse_rule, rule_text
 from onnx_align_pass.units import parse_size
 
 __all__ = ["read_value", "value_text"]
@@ -28,12 +29,14 @@ def read_value(owner: str, option: Option, words: tuple[Word, ...]) -> Any:
 
     Raises:
         PassOptionError: It is no value of this option.
+        RuleTextError: It is no rule.
     """
     first = words[0]
     if option.optional and len(words) == 1 and not first.quoted and first.text.lower() == "none":
         return None
-    if option.kind is Kind.TUPLE:
-        return () if words == (Word("()"),) else tuple(word.text for word in words)
+    if option.kind in (Kind.TUPLE, Kind.RULES):
+        texts = () if words == (Word("()"),) else tuple(word.text for word in words)
+        return tuple(map(parse_rule, texts)) if option.kind is Kind.RULES else texts
     if len(words) > 1:
         raise _refused(owner, option, ",".join(word.text for word in words), "one value, or quotes")
     read, needed = _READ[option.kind]
@@ -114,6 +117,8 @@ def _plain(kind: Kind, value: Any) -> str | tuple[str, ...] | None:
         return path if isinstance(path, str) else None
     if kind is Kind.TUPLE and isinstance(value, tuple | list):
         return tuple(value) if all(isinstance(one, str) for one in value) else None
+    if kind is Kind.RULES and isinstance(value, tuple):
+        return tuple(map(rule_text, value))
     return None
 
 

@@ -68,6 +68,7 @@ class Guard:
             needed=f"a file in {' or '.join(map(str, self.roots))}",
             found=str(resolved),
             hint="Move the data file beside the model.",
+            code="data-file-outside",
         )
 
     def _links(self, found: os.stat_result, path: Path, tensor: str | None) -> None:
@@ -80,6 +81,7 @@ class Guard:
             needed="one link, or the model file's owner",
             found=f"{found.st_nlink} links, owner {found.st_uid}",
             hint="Copy the data file, or allow hard links.",
+            code="data-file-foreign-links",
         )
 
 
@@ -103,6 +105,7 @@ def _regular(found: os.stat_result, path: Path, tensor: str | None) -> None:
             file=path,
             found=f"mode {stat.filemode(found.st_mode)}",
             hint="Put a regular file in its place.",
+            code="data-file-irregular",
         )
 
 

@@ -217,12 +217,14 @@ def _changed(
 
 
 def _unreadable(path: Path, tensor: str | None, error: OSError | ValueError) -> ExternalDataError:
+    code = "data-file-unreadable"
     if isinstance(error, FileNotFoundError):
         problem, hint = "the data file is missing", "Is it beside the model, under this name?"
+        code = "data-file-missing"
     elif isinstance(error, PermissionError):
         problem, hint = "the data file may not be read", "Check its permissions."
     elif isinstance(error, OSError):
         problem, hint = f"the data file cannot be opened: {error.strerror}", None
     else:
         problem, hint = f"no file can have this name: {error}", None
-    return ExternalDataError(problem, tensor=tensor, file=path, hint=hint)
+    return ExternalDataError(problem, tensor=tensor, file=path, hint=hint, code=code)

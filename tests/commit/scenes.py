@@ -92,6 +92,13 @@ def three_files(root: Path) -> None:
     write(folder, showing([*weights(folder, *names)[1:]]))
 
 
+def three_shards(root: Path) -> None:
+    """Shards whose names some of the new ones have, too."""
+    bystanders(root / "folder")
+    names = ("model.onnx_data", "model.onnx_data_1", "model.onnx_data_2")
+    write(root / "folder", showing([*weights(root / "folder", *names)[1:]]))
+
+
 def to_a_fresh_folder(root: Path) -> None:
     write(root / "source", showing(weights(root / "source", "model.onnx.data")))
     bystanders(root / "folder")
@@ -134,6 +141,13 @@ SCENES = {
         Scene("in_place", one_file, IN_PLACE),
         Scene("large", a_large_one, IN_PLACE),
         Scene("in_place_three", three_files, IN_PLACE, None, {"alignment": 64}),
+        Scene(
+            "two_shards_of_three",
+            three_shards,
+            IN_PLACE,
+            None,
+            {"max_shard_size_bytes": 12_288, "data_name": "{model}_data{_n}"},
+        ),
         Scene("in_place_other_names", one_file, IN_PLACE, None, {"max_shard_size_bytes": 4096}),
     )
 }

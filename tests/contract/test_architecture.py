@@ -15,8 +15,8 @@ HEAVY = {"onnx", "numpy", "onnx_ir", "onnxscript", "torch", "onnxruntime", "goog
 GROUND_FLOOR = {
     f"onnx_align_pass.{name}"
     for name in (
-        *("cures", "errors", "findings", "policy", "presets", "printable", "progress"),
-        *("report", "spans", "tensors", "units"),
+        *("checks", "cures", "dtypes", "errors", "findings", "policy", "presets", "printable"),
+        *("progress", "report", "rule_words", "rules", "rules_text", "spans", "tensors", "units"),
     )
 }
 ONNX_OUTSIDE_MODEL = (

@@ -35,9 +35,15 @@ BAD_LAYOUT: list[dict[str, Any]] = [
     *({"data_name": bad} for bad in ("", "/abs", "a/", "a//b", "./a", "a/./b", "..", "../a")),
     *({"data_name": bad} for bad in ("a..b", "a\\b", "c:a", "a\nb", "a\0b", "\x7f", "\udcff", 5)),
 ]
+BAD_LAYOUT += [
+    *({name: bad} for name in ("max_file_bytes", "max_files") for bad in (0, -1, 1.5, "2GB", True)),
+    *({"data_name": bad} for bad in ("{shards}", "{stem}.{shards}", "{x}", "{", "}", "{{stem}}")),
+    # without the number, as the first shard has it, each is no name
+    *({"data_name": bad} for bad in ("{_n}", "{_n}/w", "w/{_n}", "w.{_n}.data", "c{_n}:w")),
+]
 BAD_DECISION: list[dict[str, Any]] = [
     *({"alignment": bad} for bad in (0, 3, -64, "64", 1 << 41)),
-    *({"group": bad} for bad in ("", "../a", "/a", "a\\b", 5)),
+    *({"group": bad} for bad in ("", "../a", "/a", "a\\b", 5, "{shards}", "a/{_n}", "{y}")),
 ]
 
 
@@ -88,7 +94,16 @@ def test_every_power_of_two_is_an_alignment(power: int) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["w", "w.data", "{model}.data", "{stem}_data", "deep/er/w", "重み.bin", " w ", "-w", ".w"],
+    [
+        *("w", "w.data", "{model}.data", "{stem}_data", "deep/er/w", "重み.bin", " w ", "-w", ".w"),
+        *(
+            "{model}_data{_n}",
+            "w-{shard}",
+            "{shard}-of-{shards}/w",
+            "{shards}{_n}",
+            "w.safetensors",
+        ),
+    ],
 )
 def test_a_plain_name_is_a_data_name(name: str) -> None:
     assert LayoutPolicy(data_name=name).data_name == name

@@ -103,6 +103,7 @@ def test_storage_policy_has_its_fields_and_defaults() -> None:
         "inline": (),
         "external_if": None,
         "inline_if": None,
+        "rules": (),
     }
 
 

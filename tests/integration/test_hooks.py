@@ -19,10 +19,12 @@ from onnx_align_pass import (
     StoragePolicy,
     UsageError,
 )
+from onnx_align_pass.errors import RuleTextError
 from onnx_align_pass.hooks.missing import exporter
 from onnx_align_pass.hooks.onnx_passes import write_request
 from onnx_align_pass.hooks.optimum import align_directory
 from onnx_align_pass.hooks.options import policies
+from onnx_align_pass.rules import Rule
 from tests.align.small_models import external_model
 from tests.corpus import oracle
 
@@ -76,12 +78,32 @@ def test_options_are_fields_of_policies() -> None:
 
 
 @pytest.mark.parametrize(
+    ("rules", "wanted"),
+    [
+        (None, ()),
+        ([], ()),
+        (["decoder.*: alignment=64"], (Rule("decoder.*", alignment=64),)),
+        ([{"decoder.*": "alignment=64"}], (Rule("decoder.*", alignment=64),)),  # YAML, unquoted
+        (("a: inline", "b:external"), (Rule("a", external=False), Rule("b", external=True))),
+    ],
+    ids=str,
+)
+def test_rules_are_a_list_of_texts(rules: Any, wanted: tuple[Rule, ...]) -> None:
+    storage, _ = policies({"rules": rules})
+    assert storage == StoragePolicy(rules=wanted)
+
+
+@pytest.mark.parametrize(
     ("options", "kind", "text"),
     [
         ({"aligment": 4096}, UsageError, "there is no option 'aligment'"),
         ({"max_shard_size_bytes": 1}, UsageError, "no option 'max_shard_size_bytes'"),
         ({"alignment": "64KiB"}, PolicyError, "alignment cannot be '64KiB'"),
         ({"external": ["("]}, PolicyError, "external cannot be"),
+        ({"rules": "w: inline"}, UsageError, "rules cannot be 'w: inline' .needed a list of texts"),
+        ({"rules": ["w: inlin"]}, RuleTextError, "'w: inlin': there is no word 'inlin'"),
+        ({"rules": [64]}, RuleTextError, "'64': it is no text"),
+        ({"rules": [{"a": "inline", "b": "inline"}]}, RuleTextError, "it is no text"),
         ({"external_data_name": "../w"}, PolicyError, "data file name cannot be"),
     ],
     ids=str,

@@ -132,6 +132,13 @@ def test_the_command_runs_a_workflow_with_the_package_configuration(
     assert same_outputs(run(source), run(found))
 
 
+def test_rules_are_texts_in_the_workflow(source: Path, tmp_path: Path) -> None:
+    align = {**ALIGN, "rules": ["w: external group=first.bin", ".*: input=MatMul.1 inline"]}
+    found = olive(source, {"align": align}, tmp_path / "out")
+    assert locations(found) == {"first.bin"}
+    assert same_outputs(run(source), run(found))
+
+
 def test_a_bad_value_ends_the_workflow_with_the_named_error(source: Path, tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match="alignment cannot be 1000"):
         olive(source, {"align": {"type": "OnnxAlign", "alignment": 1000}}, tmp_path / "out")

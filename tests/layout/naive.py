@@ -77,6 +77,7 @@ def is_broken(plan: LayoutPlan, layout: LayoutPolicy) -> bool:
         or any(clash(one, other) for one in plan.placements for other in plan.placements)
         or any(not has_partner(one, plan) for one in plan.placements)
         or any(is_overfull(name, size, plan, layout) for name, size in sizes.items())
+        or any(is_ragged(name, size, plan, layout) for name, size in sizes.items())
     )
 
 
@@ -114,3 +115,16 @@ def is_overfull(name: str, size: int, plan: LayoutPlan, layout: LayoutPolicy) ->
     ranges = {(one.offset, one.length) for one in plan.placements if one.file == name}
     full = [one for one in ranges if one[1]]
     return limit is not None and size > limit and len(full) > 1
+
+
+def is_ragged(name: str, size: int, plan: LayoutPlan, layout: LayoutPolicy) -> bool:
+    """A file's end, or a tensor's last block, is not whole; or the block holds another tensor."""
+    inside = [one for one in plan.placements if one.file == name]
+    if layout.pad == "file":
+        return any(size % wanted_alignment(one.request, layout) for one in inside)
+    return layout.pad == "tensor" and any(
+        end > size or any(one.offset < other.offset < end and other.length for other in inside)
+        for one in inside
+        if one.length
+        for end in [next_multiple(one.offset + one.length, wanted_alignment(one.request, layout))]
+    )

@@ -28,6 +28,10 @@ SHARDED = LayoutPolicy(
     max_shard_size_bytes=6000,
     data_name="{stem}_data.bin",
 )
+SAFETENSORS = LayoutPolicy(alignment=256, pad="tensor", data_name="{stem}.safetensors")
+LIMITED = LayoutPolicy(
+    alignment=16, max_shard_size_bytes=1000, max_file_bytes=6000, data_name="{model}_data{_n}"
+)
 Planner = Callable[[Path], LayoutPlan]
 
 PLANS: dict[str, tuple[str, Planner]] = {
@@ -48,6 +52,8 @@ PLANS: dict[str, tuple[str, Planner]] = {
         ),
     ),
     "sharded": ("mixed", lambda path: plan_file(path, storage=EVERYTHING, layout=SHARDED)),
+    "safetensors": ("tied", lambda path: plan_file(path, storage=EVERYTHING, layout=SAFETENSORS)),
+    "limits": ("mixed", lambda path: plan_file(path, layout=LIMITED)),
     "in-place": ("location_nested", lambda path: plan_file(path, in_place=True)),
 }
 """A model of the corpus and how it is planned, by the name of the golden files."""

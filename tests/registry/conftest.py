@@ -19,9 +19,12 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
     before = set(sys.modules)
 
     def put(
-        name: str, registered: Mapping[str, str], modules: Mapping[str, str] | None = None
+        name: str,
+        registered: Mapping[str, str],
+        modules: Mapping[str, str] | None = None,
+        **options: str,
     ) -> Path:
-        folder = write_distribution(tmp_path / name, name, registered, modules)
+        folder = write_distribution(tmp_path / name, name, registered, modules, **options)
         monkeypatch.syspath_prepend(str(folder))
         return folder
 

@@ -105,20 +105,23 @@ def write_distribution(
     name: str,
     registered: Mapping[str, str],
     modules: Mapping[str, str] | None = None,
+    *,
+    group: str = "onnx_align_pass.passes",
 ) -> Path:
     """Install a distribution into a folder, to be put on `sys.path`.
 
     Args:
         folder: Where to; made if it is not there.
         name: The distribution's name.
-        registered: Pass names, and where each is: `module:attribute`.
+        registered: Names, and where each is: `module:attribute`.
         modules: Module names and their source.
+        group: What is registered: the group of entry points.
     """
     info = folder / f"{name.replace('-', '_')}-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
     lines = [f"{entry} = {place}" for entry, place in registered.items()]
-    text = "\n".join(["[onnx_align_pass.passes]", *lines, ""])
+    text = "\n".join([f"[{group}]", *lines, ""])
     (info / "entry_points.txt").write_text(text, encoding="utf-8")
     for module, source in (modules or {}).items():
         (folder / f"{module}.py").write_text(source, encoding="utf-8")

@@ -19,6 +19,9 @@ from onnx_align_pass.passes.tag_external import TagExternalDataPass
 from onnx_align_pass.pipeline import WriteAlignedPass
 from onnx_align_pass.registry.listing import PassOption, list_passes
 from onnx_align_pass.registry.spec import describe_pass, parse_pass, pass_text
+from onnx_align_pass.rules import Rule
+from onnx_align_pass.rules_text import rule_text
+from tests.rules.drawn import RULES
 
 from .words import TEXTS, in_quotes
 
@@ -40,6 +43,8 @@ BY_NAME: dict[str, st.SearchStrategy[Any]] = {
     "size_threshold_bytes": st.integers(0, 1 << 50),
     "align_threshold": st.integers(0, 1 << 50),
     "max_shard_size_bytes": st.integers(1, 1 << 50),
+    "max_file_bytes": st.integers(1, 1 << 50),
+    "max_files": st.integers(1, 1 << 20),
 }
 """What a policy would refuse is not drawn."""
 BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
@@ -50,6 +55,7 @@ BY_TYPE: dict[str, st.SearchStrategy[Any]] = {
     "str": TEXTS,
     "path": TEXTS.filter(bool).map(lambda text: text.replace("\0", "0")),
     "str,...": st.lists(TEXTS, max_size=3).map(tuple),
+    "rule,...": st.lists(RULES, max_size=3).map(tuple),
 }
 
 
@@ -66,7 +72,8 @@ def written(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return str(value)
     if isinstance(value, tuple):
-        return ",".join(map(in_quotes, value)) or "()"
+        texts = [rule_text(one) if isinstance(one, Rule) else one for one in value]
+        return ",".join(map(in_quotes, texts)) or "()"
     return in_quotes(str(value))
 
 
@@ -143,6 +150,8 @@ def test_a_default_is_not_written_and_another_value_is(info: Any) -> None:
         (r"tag-external-data{external=a=b,\w}", r"tag-external-data{external=a=b,\w}"),
         (r'tag-external-data{inline="w\\{2} x",b}', r'tag-external-data{inline="w\\{2} x",b}'),
         ("tag-external-data{inline=()}", "tag-external-data"),
+        ("tag-external-data{rules=()}", "tag-external-data"),
+        ("tag-external-data{rules=w:inline}", 'tag-external-data{rules="w: inline"}'),
         ('tag-external-data{inline="()"}', 'tag-external-data{inline="()"}'),
         ("write-aligned{path=a pad=none data-name=none}", "write-aligned{path=a}"),
         ('write-aligned{path=none data-name="none"}', 'write-aligned{path=none data_name="none"}'),

@@ -1,0 +1,51 @@
+"""A finding, and the tensors that it is about; many that are alike make one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from onnx_align_pass.errors import AlignError, ExternalDataError
+from onnx_align_pass.findings import Finding, Severity
+
+__all__ = ["Found", "found", "found_together"]
+
+
+class Found(NamedTuple):
+    """A finding, and the indices of the tensors that it is about."""
+
+    finding: Finding
+    tensors: tuple[int, ...] = ()
+
+
+def found(severity: Severity, error: AlignError, *tensors: int) -> Found:
+    """Make a finding of an error that carries its code."""
+    return Found(Finding(error.code, severity, error), tensors)
+
+
+def found_together(
+    severity: Severity, first: AlignError, tensors: Sequence[int], *, also: str = "more tensors"
+) -> Found:
+    """Make one finding of what is wrong with several tensors.
+
+    Args:
+        severity: Of the finding.
+        first: What is wrong with the first of them.
+        tensors: Their indices.
+        also: What the others are called.
+    """
+    if len(tensors) < 2:
+        return found(severity, first, *tensors)
+    others = (
+        f"{len(tensors) - 1:,} {also if len(tensors) > 2 else also.replace('tensors', 'tensor')}"
+    )
+    error = ExternalDataError(
+        first.problem,
+        tensor=first.tensor,
+        file=first.file,
+        needed=first.needed,
+        found="; ".join([*filter(None, [first.found]), f"and so {others}"]),
+        hint=first.hint,
+        code=first.code,
+    )
+    return found(severity, error, *tensors)

@@ -1,0 +1,134 @@
+"""Which presets a model satisfies as it is, and what is in the way of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from onnx_align_pass.errors import AlignError
+from onnx_align_pass.inspection.files import LookedAt
+from onnx_align_pass.inspection.inventory import Entry, Inventory
+from onnx_align_pass.inspection.report import PresetReport
+from onnx_align_pass.layout.satisfy import Breach, Lying, first_breach
+from onnx_align_pass.model.feeds import feeds_of
+from onnx_align_pass.policy import StoragePolicy
+from onnx_align_pass.presets import Preset
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.tensors import Feed
+
+__all__ = ["preset_reports"]
+
+Met = tuple[str | None, int]
+"""The first breach in words, and how many there are."""
+
+
+def preset_reports(
+    inventory: Inventory, looked: Sequence[LookedAt], presets: Iterable[Preset]
+) -> Iterator[PresetReport]:
+    """Hold a model against presets.
+
+    It satisfies one when every tensor that should be external is, and all that are lie as asked;
+    tensors that should be inline may be external. Nothing satisfies a preset that cannot be read.
+    """
+    held = _Held(inventory, looked)
+    for preset in presets:
+        words, count = None, 0
+        for first, more in held.against(preset):
+            words, count = words or first, count + more
+        yield PresetReport(preset.name, words, count, preset.experimental)
+
+
+class _Held:
+    """A model, with what several presets ask of it alike."""
+
+    def __init__(self, inventory: Inventory, looked: Sequence[LookedAt]) -> None:
+        self._entries = inventory.entries
+        self._model = inventory.skeleton.proto
+        self._looked = looked
+        self._sizes = {
+            one.report.name: one.report.nbytes for one in looked if one.report.nbytes is not None
+        }
+        self._inline: dict[Hashable, Met] = {}
+
+    def against(self, preset: Preset) -> Iterator[Met]:
+        yield self._unreadable
+        storage = preset.storage
+        key = storage, storage.external_if, storage.inline_if  # equal policies may differ in these
+        if key not in self._inline:
+            self._inline[key] = self._kept_in(storage)
+        yield self._inline[key]
+        first, count = first_breach(self._lying, self._sizes, preset.layout)
+        yield (None if first is None else _said(first)), count
+        if (preset.layout.data_name or "").endswith(".safetensors"):
+            yield self._as_safetensors
+
+    @cached_property
+    def _unreadable(self) -> Met:
+        faults = [one.fault for one in self._entries if one.fault is not None]
+        return (faults[0].sentence if faults else None), len(faults)
+
+    @cached_property
+    def _lying(self) -> list[Lying]:
+        return [
+            Lying(
+                entry.slot.name,
+                entry.home,
+                entry.source.offset,
+                entry.facts.nbytes,
+                entry.facts.element_bits,
+            )
+            for entry in self._entries
+            if entry.home is not None
+            and entry.fault is None
+            and entry.facts is not None
+            and isinstance(entry.source, FileSpan)
+            and entry.source.length
+        ]
+
+    def _kept_in(self, storage: StoragePolicy) -> Met:
+        """Tensors that are inline, and should not be."""
+        feeds = feeds_of(self._model) if storage.asks_inputs else {}
+        kept = [one for one in self._entries if _should_move(one, storage, feeds)]
+        if not kept:
+            return None, 0
+        first = kept[0]
+        nbytes = 0 if first.facts is None else first.facts.nbytes
+        error = AlignError("it is inline", tensor=first.slot.name, found=f"{nbytes:,} bytes")
+        return error.sentence, len(kept)
+
+    @cached_property
+    def _as_safetensors(self) -> Met:
+        """Data files that are no safetensors, and tensors that are no entry of theirs."""
+        found: list[AlignError] = []
+        for one in self._looked:
+            name = one.report.name
+            if one.header is None:
+                found.append(AlignError("it is no safetensors file", file=name))
+            elif one.header.problem is not None:
+                found.append(AlignError(one.header.problem, file=name))
+            else:
+                known = {(entry.offset, entry.length) for entry in one.header.entries}
+                found += [
+                    AlignError("it is no entry of the file's header", tensor=lying.name, file=name)
+                    for lying in self._lying
+                    if lying.file == name and (lying.offset, lying.nbytes) not in known
+                ]
+        return (found[0].sentence if found else None), len(found)
+
+
+def _should_move(
+    entry: Entry, storage: StoragePolicy, feeds: Mapping[str, tuple[Feed, ...]]
+) -> bool:
+    facts = entry.facts
+    if facts is None or facts.is_external or entry.fault is not None:
+        return False
+    if feeds:
+        facts = facts._replace(feeds=feeds.get(entry.slot.place, ()))
+    return storage.decide(facts).external
+
+
+def _said(breach: Breach) -> str:
+    file = breach.file if breach.tensor is None else None
+    return AlignError(
+        breach.problem, tensor=breach.tensor, file=file, needed=breach.needed, found=breach.found
+    ).sentence

@@ -1,0 +1,1 @@
+"""Each preset keeps its promise, on models made at random."""
