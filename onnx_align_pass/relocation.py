@@ -10,6 +10,7 @@ from pathlib import Path
 from onnx_align_pass.errors import DataFileSharedError, UnsafeDataFileError, UsageError
 from onnx_align_pass.layout.names import check_names, filled
 from onnx_align_pass.layout.renames import renamed
+from onnx_align_pass.layout.safetensors import is_safetensors
 from onnx_align_pass.model.bind import relocate
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import external_tensors, location_of
@@ -159,7 +160,14 @@ def _given(template: str, names: list[str], model: Path) -> dict[str, str]:
             found=", ".join(names),
             hint="Leave the name out, or align the model: that writes one data file.",
         )
-    return {name: filled(template, model.name) for name in names}
+    name = filled(template, model.name)
+    if is_safetensors(name) and not all(map(is_safetensors, names)):
+        raise UsageError(
+            "a file of this name would be no safetensors file",
+            file=name,
+            hint="Choose another name, or align the model: that writes one.",
+        )
+    return dict.fromkeys(names, name)
 
 
 def check_whole(source: Path) -> None:

@@ -85,17 +85,20 @@ class DataFiles:
         tensors = self._tensors[location]
         found = near(location, self._skeleton.path.parent)
         count = "" if len(tensors) == 1 else f"; {len(tensors):,} tensors lie in it"
-        unsafe = isinstance(error, UnsafeDataFileError)
-        kind = UnsafeDataFileError if unsafe else ExternalDataError
+        kind = UnsafeDataFileError if isinstance(error, UnsafeDataFileError) else ExternalDataError
         told = kind(
             f"{error.problem}{count}",
             tensor=tensors[0].slot.name,
             file=error.file,
             needed=error.needed,
-            found=error.found if found is None else f"{found.name} beside the model",
+            found=error.found if found is None or str(found) == error.file else self._beside(found),
             hint=advice(location, found, alone=alone),
+            code=error.code,
         )
-        return Finding("data-file-unsafe" if unsafe else "data-file-missing", "error", told)
+        return Finding(told.code, "error", told)
+
+    def _beside(self, found: Path) -> str:
+        return f"{found.relative_to(self._skeleton.path.parent)} in the model's folder"
 
 
 def _location(tensor: onnx.TensorProto) -> Location:

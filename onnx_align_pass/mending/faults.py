@@ -1,4 +1,4 @@
-"""What cannot be mended, in words that say why."""
+"""What cannot be mended, in words that say why. The codes are those of `inspect`."""
 
 from __future__ import annotations
 
@@ -7,47 +7,32 @@ from typing import Final
 
 import onnx
 
-from onnx_align_pass.errors import (
-    ExternalDataError,
-    ModelError,
-    ShortSourceError,
-    SourceChangedError,
-    TensorError,
-    UnsafeDataFileError,
-)
+from onnx_align_pass.errors import ExternalDataError, ModelError, ShortSourceError, TensorError
 from onnx_align_pass.findings import Finding
+from onnx_align_pass.inspection.reading import read_at
 from onnx_align_pass.mending.marks import held
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorFacts
 from onnx_align_pass.transfer.open_source import SourceFiles
-from onnx_align_pass.transfer.positional import pread
 
-__all__ = ["fault_of", "no_padding", "overlapping", "unsized_bytes"]
+__all__ = ["fault_of", "no_padding", "overlapping", "stray_bytes"]
 
 _LFS: Final = b"version https://git-lfs"
-_CODES: Final = (
-    (ShortSourceError, "data-file-too-short"),
-    (UnsafeDataFileError, "data-file-unsafe"),
-    (SourceChangedError, "file-changed"),
-    (ExternalDataError, "bad-entry"),
-    (TensorError, "bad-tensor"),
-)
 
 
 def fault_of(error: ModelError, files: SourceFiles) -> Finding:
     """Make a finding of what was raised; a pointer of Git LFS is called one."""
     if isinstance(error, ShortSourceError) and error.file is not None:
         path = Path(error.file)
-        if pread(files.fd(path), len(_LFS), 0) == _LFS:
-            pointer = ExternalDataError(
+        if read_at(files, path, 0, len(_LFS)) == _LFS:
+            error = ExternalDataError(
                 "the data file is a Git LFS pointer, not the data",
                 tensor=error.tensor,
                 file=path,
                 hint="Run `git lfs pull`.",
+                code=error.code,
             )
-            return Finding("data-file-is-a-pointer", "error", pointer)
-    code = next((code for kind, code in _CODES if isinstance(error, kind)), "failed")
-    return Finding(code, "error", error)
+    return Finding(error.code, "error", error)
 
 
 def no_padding(facts: TensorFacts, span: FileSpan, length: int) -> Finding:
@@ -59,8 +44,9 @@ def no_padding(facts: TensorFacts, span: FileSpan, length: int) -> Finding:
         needed=f"{facts.nbytes:,} bytes for {facts.dtype} {list(facts.shape)}",
         found=f"length {length:,}",
         hint="Its element type or shape may be wrong: the first bytes may be wrong weights, then.",
+        code="wrong-size",
     )
-    return Finding("length-too-long", "error", error)
+    return Finding(error.code, "error", error)
 
 
 def overlapping(one: tuple[TensorFacts, FileSpan], other: tuple[TensorFacts, FileSpan]) -> Finding:
@@ -73,19 +59,21 @@ def overlapping(one: tuple[TensorFacts, FileSpan], other: tuple[TensorFacts, Fil
         found=f"bytes {beside.offset:,} to {beside.end:,}; those of {first.slot.name}: "
         f"{span.offset:,} to {span.end:,}",
         hint="If both are meant so, `onnx-align align` gives each bytes of its own.",
+        code="overlap",
     )
-    return Finding("overlap", "error", error)
+    return Finding(error.code, "error", error)
 
 
-def unsized_bytes(facts: TensorFacts, tensor: onnx.TensorProto, model: Path) -> ModelError | None:
+def stray_bytes(facts: TensorFacts, tensor: onnx.TensorProto, model: Path) -> ModelError | None:
     """A tensor that holds bytes though it has no elements, or strings for elements."""
     fields = held(tensor)
-    if not fields or (facts.nbytes == 0) != (facts.element_bits != 0 or facts.dtype == "STRING"):
+    sized = facts.element_bits != 0
+    if not fields or (facts.nbytes != 0 if sized else facts.dtype != "STRING"):
         return None
     return TensorError(
-        "its bytes contradict its element type and shape",
+        "it is empty, and has bytes" if sized else "strings cannot be raw_data",
         tensor=facts.slot.name,
         file=model,
-        needed=f"none for {facts.dtype} {list(facts.shape)}",
         found=" and ".join(fields),
+        code="stray-bytes",
     )

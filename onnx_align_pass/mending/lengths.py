@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from onnx_align_pass.inspection.divide import MAX_PADDING
 from onnx_align_pass.inspection.ranges import Claim, gaps, natural_alignment
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -73,7 +74,7 @@ class Surplus:
             if gap.before is None:  # up to the length's own end, which may be past the file's
                 boundary = max(natural_alignment(span.offset + length), natural_alignment(length))
             rest = FileSpan(span.path, start + gap.offset, gap.length)
-            if gap.length >= boundary or not self._is_zero(rest, name):
+            if gap.length >= min(boundary, MAX_PADDING) or not self._is_zero(rest, name):
                 return False
         return True
 

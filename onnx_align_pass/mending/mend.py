@@ -16,7 +16,7 @@ from onnx_align_pass.inspection.ranges import Claim, overlaps
 from onnx_align_pass.mending.checksums import Checksums
 from onnx_align_pass.mending.data_files import DataFiles
 from onnx_align_pass.mending.entries import CHECKSUM, entry_of, set_entry, tidy
-from onnx_align_pass.mending.faults import fault_of, no_padding, overlapping, unsized_bytes
+from onnx_align_pass.mending.faults import fault_of, no_padding, overlapping, stray_bytes
 from onnx_align_pass.mending.lengths import Surplus
 from onnx_align_pass.mending.marks import marked
 from onnx_align_pass.mending.named import Given
@@ -126,7 +126,7 @@ class _Mender:
             source = locate(facts, tensor, self._skeleton)[0]
             if isinstance(source, DecodedTensor):
                 source.load()  # only so is it known how many numbers there are
-        elif (error := unsized_bytes(facts, tensor, self._skeleton.path)) is not None:
+        elif (error := stray_bytes(facts, tensor, self._skeleton.path)) is not None:
             raise error
 
     def _mend_empty(self, facts: TensorFacts, tensor: onnx.TensorProto) -> None:

@@ -57,6 +57,8 @@ def assigned(
             raise _unknown(location, spelled)
         _put(found, spelled[location], path)
     for path in alone:
+        if "=" in path and not os.path.lexists(path):
+            raise _unknown(path.partition("=")[0], spelled)
         _put(found, _meant(path, [one for one in missing if one not in found], spelled), path)
     return found
 

@@ -17,7 +17,18 @@ from .child import run_child
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 COMMANDS = (
-    *("align", "plan", "inspect", "inline", "rename", "presets", "recover", "passes", "demo"),
+    *(
+        "align",
+        "plan",
+        "inspect",
+        "repair",
+        "inline",
+        "rename",
+        "presets",
+        "recover",
+        "passes",
+        "demo",
+    ),
 )
 INTRODUCTION = """\
 # The command line
