@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from onnx_align_pass.errors import DestinationError
+from onnx_align_pass.errors import FileLimitError
 from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.bind import bind
 from onnx_align_pass.model.emit import Part, assemble, size_of
@@ -37,14 +37,14 @@ def check_model_size(prepared: Prepared, limit: int | None) -> None:
     """Prove that the model file will have at most `limit` bytes, if there is a limit.
 
     Raises:
-        DestinationError: It will have more; the error says how many.
+        FileLimitError: It will have more; the error says how many.
     """
     if limit is None:
         return
     bind_plan(prepared)
     size = size_of(assemble(prepared.skeleton))
     if size > limit:
-        raise DestinationError(
+        raise FileLimitError(
             "the model file would be too large",
             file=prepared.skeleton.path,
             needed=f"at most {limit:,} bytes",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Iterable, Sequence
@@ -139,6 +140,7 @@ def _rename(asked: _Asked) -> RenameReport:
     with open_sources(asked.source) as files:
         plan = relocation_of(asked.source, asked.place, files, asked.external_data)
         notes = check_unshared(plan, references, force=asked.overwrite)
+        _check_removable(plan)
         states = {path: state_of(files, path) for path in (asked.source, *plan.old_paths)}
         done = _published(asked, plan, files, references)
     _remove_old(asked, plan, states, references)
@@ -157,6 +159,18 @@ def _rename(asked: _Asked) -> RenameReport:
         resumed=done.resumed,
         notes=tuple(dict.fromkeys((*done.notes, *notes))),
     )
+
+
+def _check_removable(plan: Relocation) -> None:
+    """Refuse where the old names could not be removed, before there are new ones.
+
+    Raises:
+        WriteError: A folder does not let its files be removed.
+    """
+    for folder in {path.parent for path in (plan.source, *plan.old_paths)}:
+        if not os.access(folder, os.W_OK | os.X_OK):
+            denied = OSError(errno.EACCES, os.strerror(errno.EACCES))
+            raise WriteError.of(denied, folder, doing="removing what would be left there")
 
 
 def _published(

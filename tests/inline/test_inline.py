@@ -12,8 +12,8 @@ import onnx
 import pytest
 
 from onnx_align_pass import (
-    DestinationError,
     DestinationExistsError,
+    FileLimitError,
     LayoutPolicy,
     ModelError,
     UsageError,
@@ -157,7 +157,7 @@ def test_a_file_of_just_what_protobuf_reads_passes_and_one_byte_more_is_refused(
     source = large(tmp_path / "over", room + 1)
     before = snapshot(tmp_path)
     for destination in (tmp_path / "result.onnx", tmp_path / "new" / "folder" / "m.onnx", None):
-        with pytest.raises(DestinationError, match="too large") as error:
+        with pytest.raises(FileLimitError, match="too large") as error:
             inline_file(source, destination)
         assert error.value.needed == f"at most {PROTOBUF_MAX_BYTES:,} bytes"
         assert error.value.found == f"{PROTOBUF_MAX_BYTES + 1:,} bytes"
@@ -175,7 +175,7 @@ def prepared(source: Path) -> Prepared:
 
 def test_tied_tensors_count_as_often_as_they_will_stand_in_the_file(tmp_path: Path) -> None:
     source = large(tmp_path / "tied", PROTOBUF_MAX_BYTES // 2, names=3)
-    with pytest.raises(DestinationError) as error:
+    with pytest.raises(FileLimitError) as error:
         inline_file(source, tmp_path / "result.onnx")
     found = int((error.value.found or "").split()[0].replace(",", ""))
     assert 0 < found - 3 * (PROTOBUF_MAX_BYTES // 2) < 1000
@@ -189,7 +189,7 @@ def test_one_model_that_is_too_large_stops_a_folder_before_anything_is_written(
     large(folder / "b", PROTOBUF_MAX_BYTES)
     before = snapshot(tmp_path)
     for destination in (None, tmp_path / "result"):
-        with pytest.raises(DestinationError, match="too large"):
+        with pytest.raises(FileLimitError, match="too large"):
             inline_file(folder, destination)
         assert snapshot(tmp_path) == before
 

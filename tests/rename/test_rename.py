@@ -19,6 +19,7 @@ from onnx_align_pass import (
     ModelNotFoundError,
     UnsafeDataFileError,
     UsageError,
+    WriteError,
 )
 from onnx_align_pass.renaming import rename_file
 from tests.align.small_models import external_model, weights_model
@@ -223,6 +224,7 @@ def two_files(folder: Path, *names: str) -> Path:
     model = external_model(folder / "old.onnx", dict.fromkeys(names, (30, 31)), data=names[0])
     proto = oracle.parse(model)
     for name, tensor in zip(names, proto.graph.initializer, strict=True):
+        (folder / name).parent.mkdir(exist_ok=True)
         tensor.external_data[0].value = name
         shutil.copy(folder / names[0], folder / f"{name}.new")
     for name in names:
@@ -374,6 +376,23 @@ def test_a_second_pair_that_differs_in_one_byte_is_not_ours(changed: str, tmp_pa
     before = snapshot(tmp_path)
     with pytest.raises(DestinationExistsError):
         rename_file(source, tmp_path / "out" / "m.onnx")
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("closed", ["in", "in/below"])
+def test_a_folder_that_lets_nothing_be_removed_is_told_before_anything_is_written(
+    closed: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = two_files(tmp_path / "in", "old.data", "below/old.data")
+    real = os.access
+
+    def access(path: str | Path, mode: int) -> bool:
+        return Path(path) != tmp_path / closed and real(path, mode)
+
+    monkeypatch.setattr(os, "access", access)
+    before = snapshot(tmp_path)
+    with pytest.raises(WriteError, match="removing"):
+        rename_file(source, tmp_path / "out" / "new.onnx")
     assert snapshot(tmp_path) == before
 
 
