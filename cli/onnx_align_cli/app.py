@@ -21,6 +21,7 @@ from onnx_align_cli.recover import recover
 from onnx_align_cli.rename import rename
 from onnx_align_cli.repair import repair
 from onnx_align_cli.streams import say, silence_stdout
+from onnx_align_cli.verify import verify
 from onnx_align_pass._version import __version__
 from onnx_align_pass.printable import printable
 
@@ -60,6 +61,7 @@ def root(
 app.command("align")(guarded(align))
 app.command("plan")(guarded(plan, os_error=Exit.MODEL))
 app.command("inspect")(guarded(inspect, os_error=Exit.MODEL))
+app.command("verify")(guarded(verify, os_error=Exit.MODEL))
 app.command("repair")(guarded(repair))
 app.command("inline")(guarded(inline))
 app.command("rename")(guarded(rename))

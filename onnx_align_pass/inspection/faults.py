@@ -42,10 +42,11 @@ from onnx_align_pass.inspection.files import claims_by_file
 from onnx_align_pass.inspection.found import Found, found, found_together
 from onnx_align_pass.inspection.inventory import Entry, Inventory
 from onnx_align_pass.inspection.ranges import overlaps
-from onnx_align_pass.model.schema import TYPED_FIELDS
 from onnx_align_pass.model.sources import STALE_CHECKSUM
 
-__all__ = ["faults_of", "find_faults"]
+__all__ = ["CHECKSUM_UNVERIFIED", "faults_of", "find_faults"]
+
+CHECKSUM_UNVERIFIED: Final = "checksum-unverified"
 
 _OF_FILES: Final = "data-file-"
 _INITIALIZER: Final = ".initializer["
@@ -81,18 +82,13 @@ def _of_tensors(inventory: Inventory) -> Iterator[Found]:
 
 def _stray_bytes(inventory: Inventory) -> Iterator[Found]:
     for index, entry in enumerate(inventory.entries):
-        if entry.facts is None or entry.source is not None or entry.fault is not None:
-            continue
-        tensor = entry.tensor
-        if entry.facts.element_bits:
-            held = any(getattr(tensor, name) for name in ("raw_data", *TYPED_FIELDS.values()))
-            problem = "it is empty, and has bytes"
-        else:
-            held = tensor.data_type == onnx.TensorProto.STRING and bool(tensor.raw_data)
-            problem = "strings cannot be raw_data"
-        if held:
-            path, name = inventory.skeleton.path, entry.slot.name
-            error = TensorError(problem, tensor=name, file=path, code="stray-bytes")
+        if entry.tensor.data_type == onnx.TensorProto.STRING and entry.tensor.raw_data:
+            error = TensorError(
+                "strings cannot be raw_data",
+                tensor=entry.slot.name,
+                file=inventory.skeleton.path,
+                code="stray-bytes",
+            )
             yield found("error", error, index)
 
 
@@ -172,5 +168,5 @@ def _unverified(tensor: str, file: Path) -> ExternalDataError:
         tensor=tensor,
         file=file,
         hint="Run `onnx-align verify`. A repack drops it: it would be stale.",
-        code="checksum-unverified",
+        code=CHECKSUM_UNVERIFIED,
     )

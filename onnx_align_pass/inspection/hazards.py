@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from onnx_align_pass.errors import ModelError, TensorError
+from onnx_align_pass.findings import Finding
 from onnx_align_pass.inspection.file_hazards import find_file_hazards
 from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.found import Found, found, found_together
@@ -23,7 +24,7 @@ from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.odd_tensors import find_odd_tensors
 from onnx_align_pass.inspection.shape_inputs import shape_inputs
 
-__all__ = ["find_hazards"]
+__all__ = ["find_hazards", "hazards_of"]
 
 PROTOBUF_LIMIT: Final = (1 << 31) - 1
 NEAR_LIMIT: Final = PROTOBUF_LIMIT // 10 * 9
@@ -33,6 +34,11 @@ MANY_MAPPINGS: Final = 10_000
 TINY_BYTES: Final = 1024
 MANY_TINY: Final = 1000
 _KEEP_INLINE: Final = "Keep small tensors inline: repack it with a larger --size-threshold."
+
+
+def hazards_of(inventory: Inventory, looked: Sequence[LookedAt]) -> Iterator[Finding]:
+    """List what may hurt; the codes are those of this module's docstring, and of those it names."""
+    return (one.finding for one in find_hazards(inventory, looked))
 
 
 def find_hazards(inventory: Inventory, looked: Sequence[LookedAt]) -> Iterator[Found]:

@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import onnx
 
-from onnx_align_pass.errors import ModelError
+from onnx_align_pass.errors import ModelError, SourceChangedError
+from onnx_align_pass.model.contents import check_empty, check_opaque
+from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
@@ -48,6 +50,8 @@ class Inventory:
     skeleton: Skeleton
     entries: tuple[Entry, ...]
     files: SourceFiles
+    thorough: bool
+    """Whether it was looked for tensors where no reader looks."""
 
     @property
     def homes(self) -> dict[str, Path]:
@@ -57,20 +61,36 @@ class Inventory:
 
 
 @contextmanager
-def inventory_of(model: Path) -> Iterator[Inventory]:
+def inventory_of(model: Path, *, thorough: bool = False) -> Iterator[Inventory]:
     """Read a model and find its tensors; its files stay open until the end of the context.
+
+    Args:
+        model: The model.
+        thorough: Find also tensors where no reader looks (see `walk`), and count the numbers of
+            those that hold them in typed fields.
 
     Raises:
         ModelNotFoundError: There is no such model, or it is not a file.
         BrokenModelError: It is no model at all. All else that is wrong is a fault of an entry.
+        SourceChangedError: A file changed meanwhile.
     """
     with open_sources(model) as files:
         skeleton = read_skeleton(model)
-        entries = tuple(_entry(slot, one, skeleton, files) for slot, one in walk(skeleton.proto))
-        yield Inventory(skeleton, entries, files)
+        found = walk(skeleton.proto, thorough=thorough)
+        entries = tuple(
+            _entry(slot, one, skeleton, files, thorough=thorough) for slot, one in found
+        )
+        yield Inventory(skeleton, entries, files, thorough)
 
 
-def _entry(slot: Slot, tensor: onnx.TensorProto, skeleton: Skeleton, files: SourceFiles) -> Entry:
+def _entry(
+    slot: Slot,
+    tensor: onnx.TensorProto,
+    skeleton: Skeleton,
+    files: SourceFiles,
+    *,
+    thorough: bool,
+) -> Entry:
     facts: TensorFacts | None = None
     source: Source | None = None
     field, home = "inline", None
@@ -82,6 +102,14 @@ def _entry(slot: Slot, tensor: onnx.TensorProto, skeleton: Skeleton, files: Sour
             source, field, home, notes = locate(facts, tensor, skeleton)
             if isinstance(source, FileSpan) and home is not None:
                 files.check(source, slot.name)
+            elif thorough and isinstance(source, DecodedTensor):
+                source.check()
+        elif facts.element_bits:
+            check_empty(facts, tensor, skeleton)
+        elif thorough:
+            check_opaque(facts, tensor, skeleton)
+    except SourceChangedError:
+        raise
     except ModelError as error:
         fault = error
     return Entry(slot, tensor, facts, source, field, home, notes, fault)

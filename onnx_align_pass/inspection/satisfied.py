@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 
 from onnx_align_pass.errors import AlignError
 from onnx_align_pass.inspection.files import LookedAt
-from onnx_align_pass.inspection.inventory import Entry, Inventory
+from onnx_align_pass.inspection.inventory import Inventory
+from onnx_align_pass.inspection.lying import kept_in, lying_in
 from onnx_align_pass.inspection.report import PresetReport
 from onnx_align_pass.layout.satisfy import Breach, Lying, first_breach
-from onnx_align_pass.model.feeds import feeds_of
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.presets import Preset
-from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.tensors import Feed
 
 __all__ = ["preset_reports"]
 
@@ -42,8 +40,7 @@ class _Held:
     """A model, with what several presets ask of it alike."""
 
     def __init__(self, inventory: Inventory, looked: Sequence[LookedAt]) -> None:
-        self._entries = inventory.entries
-        self._model = inventory.skeleton.proto
+        self._inventory = inventory
         self._looked = looked
         self._sizes = {
             one.report.name: one.report.nbytes for one in looked if one.report.nbytes is not None
@@ -57,43 +54,28 @@ class _Held:
         if key not in self._inline:
             self._inline[key] = self._kept_in(storage)
         yield self._inline[key]
-        first, count = first_breach(self._lying, self._sizes, preset.layout)
+        lying = lying_in(self._inventory, storage) if storage.rules else self._lying
+        first, count = first_breach(lying, self._sizes, preset.layout)
         yield (None if first is None else _said(first)), count
         if (preset.layout.data_name or "").endswith(".safetensors"):
             yield self._as_safetensors
 
     @cached_property
     def _unreadable(self) -> Met:
-        faults = [one.fault for one in self._entries if one.fault is not None]
+        faults = [one.fault for one in self._inventory.entries if one.fault is not None]
         return (faults[0].sentence if faults else None), len(faults)
 
     @cached_property
     def _lying(self) -> list[Lying]:
-        return [
-            Lying(
-                entry.slot.name,
-                entry.home,
-                entry.source.offset,
-                entry.facts.nbytes,
-                entry.facts.element_bits,
-            )
-            for entry in self._entries
-            if entry.home is not None
-            and entry.fault is None
-            and entry.facts is not None
-            and isinstance(entry.source, FileSpan)
-            and entry.source.length
-        ]
+        return lying_in(self._inventory)
 
     def _kept_in(self, storage: StoragePolicy) -> Met:
         """Tensors that are inline, and should not be."""
-        feeds = feeds_of(self._model) if storage.asks_inputs else {}
-        kept = [one for one in self._entries if _should_move(one, storage, feeds)]
+        kept = list(kept_in(self._inventory, storage))
         if not kept:
             return None, 0
-        first = kept[0]
-        nbytes = 0 if first.facts is None else first.facts.nbytes
-        error = AlignError("it is inline", tensor=first.slot.name, found=f"{nbytes:,} bytes")
+        entry, facts, _ = kept[0]
+        error = AlignError("it is inline", tensor=entry.slot.name, found=f"{facts.nbytes:,} bytes")
         return error.sentence, len(kept)
 
     @cached_property
@@ -114,17 +96,6 @@ class _Held:
                     if lying.file == name and (lying.offset, lying.nbytes) not in known
                 ]
         return (found[0].sentence if found else None), len(found)
-
-
-def _should_move(
-    entry: Entry, storage: StoragePolicy, feeds: Mapping[str, tuple[Feed, ...]]
-) -> bool:
-    facts = entry.facts
-    if facts is None or facts.is_external or entry.fault is not None:
-        return False
-    if feeds:
-        facts = facts._replace(feeds=feeds.get(entry.slot.place, ()))
-    return storage.decide(facts).external
 
 
 def _said(breach: Breach) -> str:

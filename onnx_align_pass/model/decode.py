@@ -42,16 +42,26 @@ class DecodedTensor:
         Raises:
             TensorError: The fields are damaged, or hold another number of elements.
         """
+        tensor = self._checked()
+        try:
+            return self._bytes(tensor)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise self._damaged(error) from None
+
+    def check(self) -> None:
+        """Prove that the fields hold as many numbers as dtype and shape need, undecoded.
+
+        Raises:
+            TensorError: The fields are damaged, or hold another number of elements.
+        """
+        self._checked()
+
+    def _checked(self) -> onnx.TensorProto:
         try:
             tensor = onnx.TensorProto.FromString(b"".join(map(read_span, self.fields)))
-            count = len(getattr(tensor, self.field_name))
-            data = self._bytes(tensor) if count == self._needed else b""
-        except (DecodeError, ValueError, TypeError, OverflowError) as error:
-            raise TensorError(
-                f"its {self.field_name} cannot be decoded: {error}",
-                tensor=self.name,
-                file=self.file,
-            ) from None
+        except DecodeError as error:
+            raise self._damaged(error) from None
+        count = len(getattr(tensor, self.field_name))
         if count != self._needed:
             raise TensorError(
                 f"its {self.field_name} contradicts its element type and shape",
@@ -61,7 +71,12 @@ class DecodedTensor:
                 found=f"{count:,} numbers",
                 hint="The model is damaged; export it again.",
             )
-        return data
+        return tensor
+
+    def _damaged(self, error: Exception) -> TensorError:
+        return TensorError(
+            f"its {self.field_name} cannot be decoded: {error}", tensor=self.name, file=self.file
+        )
 
     @property
     def _needed(self) -> int:

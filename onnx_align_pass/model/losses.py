@@ -10,6 +10,8 @@ import onnx
 from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from onnx_align_pass.model.schema import is_repeated
+
 __all__ = ["losses"]
 
 _KEYS: Final = {
@@ -60,7 +62,7 @@ def _lost(before: Any, after: Any, place: str) -> Iterator[tuple[str, str]]:
     for field, value in before.ListFields():
         where = f"{place}.{field.name}" if place else field.name
         other = getattr(after, field.name)
-        if field.is_repeated:
+        if is_repeated(field):
             if field.message_type is not None:
                 counted = _of_use(before, value) if field.name == "value_info" else value
                 yield from _lost_messages(field.name, counted, other, where)

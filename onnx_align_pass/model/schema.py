@@ -10,7 +10,15 @@ import onnx
 
 from onnx_align_pass.dtypes import BITS_BY_NAME
 
-__all__ = ["ELEMENT_BITS", "TYPED_FIELDS", "TYPED_FIELD_OF", "Branch", "branches", "dtype_name"]
+__all__ = [
+    "ELEMENT_BITS",
+    "TYPED_FIELDS",
+    "TYPED_FIELD_OF",
+    "Branch",
+    "branches",
+    "dtype_name",
+    "is_repeated",
+]
 
 TENSOR: Final = onnx.TensorProto.DESCRIPTOR.full_name
 
@@ -63,13 +71,14 @@ class Branch:
 def branches(message: Any) -> dict[int, Branch]:
     """Return the fields of a message type that lead to tensors, by field number."""
     return {
-        field.number: Branch(field.number, field.name, field.message_type, _is_repeated(field))
+        field.number: Branch(field.number, field.name, field.message_type, is_repeated(field))
         for field in message.fields
         if field.message_type is not None and _leads_to_tensor(field.message_type, frozenset())
     }
 
 
-def _is_repeated(field: Any) -> bool:
+def is_repeated(field: Any) -> bool:
+    """Whether a field, by its protobuf descriptor, may occur many times."""
     # `label` is deprecated from protobuf 6 on, `is_repeated` is missing before it.
     if hasattr(field, "is_repeated"):
         return bool(field.is_repeated)

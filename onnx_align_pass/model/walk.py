@@ -32,9 +32,16 @@ _WITH_TENSORS = frozenset(
 )
 
 
-def walk(model: onnx.ModelProto) -> Iterator[Found]:
-    """List every tensor of a model with its slot."""
-    yield from _graph(model.graph, "graph", SlotKind.INITIALIZER)
+def walk(model: onnx.ModelProto, *, thorough: bool = False) -> Iterator[Found]:
+    """List every tensor of a model with its slot.
+
+    Args:
+        model: The model.
+        thorough: List also those of a few bytes in attributes whose type denies them. No reader
+            looks there, and looking takes three times as long as all else.
+    """
+    least = 0 if thorough else _LEAST_WITH_TENSOR
+    yield from _graph(model.graph, "graph", SlotKind.INITIALIZER, least)
     for index, function in enumerate(model.functions):
         place = f"functions[{index}]"
         yield from _attributes(
@@ -42,15 +49,18 @@ def walk(model: onnx.ModelProto) -> Iterator[Found]:
             f"{place}.attribute_proto",
             text_of(function.name),
             SlotKind.INITIALIZER,
+            least,
         )
-        yield from _nodes(function.node, place, SlotKind.INITIALIZER)
+        yield from _nodes(function.node, place, SlotKind.INITIALIZER, least)
     for index, training in enumerate(model.training_info):
         place = f"training_info[{index}]"
-        yield from _graph(training.initialization, f"{place}.initialization", SlotKind.TRAINING)
-        yield from _graph(training.algorithm, f"{place}.algorithm", SlotKind.TRAINING)
+        yield from _graph(
+            training.initialization, f"{place}.initialization", SlotKind.TRAINING, least
+        )
+        yield from _graph(training.algorithm, f"{place}.algorithm", SlotKind.TRAINING, least)
 
 
-def _graph(graph: onnx.GraphProto, place: str, kind: SlotKind) -> Iterator[Found]:
+def _graph(graph: onnx.GraphProto, place: str, kind: SlotKind, least: int) -> Iterator[Found]:
     prefix = f"{place}.initializer["
     for index, tensor in enumerate(graph.initializer):
         where = f"{prefix}{index}]"
@@ -60,15 +70,16 @@ def _graph(graph: onnx.GraphProto, place: str, kind: SlotKind) -> Iterator[Found
         yield Slot(where, name or where, kind), tensor
     for index, sparse in enumerate(graph.sparse_initializer):
         yield from _sparse(sparse, f"{place}.sparse_initializer[{index}]", "", kind)
-    yield from _nodes(graph.node, place, kind)
+    yield from _nodes(graph.node, place, kind, least)
 
 
-def _nodes(nodes: Iterable[onnx.NodeProto], place: str, kind: SlotKind) -> Iterator[Found]:
+def _nodes(
+    nodes: Iterable[onnx.NodeProto], place: str, kind: SlotKind, least: int
+) -> Iterator[Found]:
     for index, node in enumerate(nodes):
         if node.attribute:
-            yield from _attributes(
-                node.attribute, f"{place}.node[{index}].attribute", _node_name(node), kind
-            )
+            where = f"{place}.node[{index}].attribute"
+            yield from _attributes(node.attribute, where, _node_name(node), kind, least)
 
 
 def _node_name(node: onnx.NodeProto) -> str:
@@ -81,13 +92,13 @@ def text_of(name: str | bytes) -> str:
 
 
 def _attributes(
-    attributes: Iterable[onnx.AttributeProto], place: str, owner: str, kind: SlotKind
+    attributes: Iterable[onnx.AttributeProto], place: str, owner: str, kind: SlotKind, least: int
 ) -> Iterator[Found]:
     own = SlotKind.TRAINING if kind is SlotKind.TRAINING else SlotKind.ATTRIBUTE
     for index, attribute in enumerate(attributes):
         # Most attributes are numbers: one look at type and size spares seven at the fields.
         # A larger one may hold a tensor that its type denies.
-        if attribute.type not in _WITH_TENSORS and attribute.ByteSize() < _LEAST_WITH_TENSOR:
+        if attribute.type not in _WITH_TENSORS and attribute.ByteSize() < least:
             continue
         where = f"{place}[{index}]"
         name = f"{owner}.{text_of(attribute.name)}" if owner else where
@@ -101,9 +112,9 @@ def _attributes(
         for at, sparse in enumerate(attribute.sparse_tensors):
             yield from _sparse(sparse, f"{where}.sparse_tensors[{at}]", f"{name}[{at}]", kind)
         if attribute.HasField("g"):
-            yield from _graph(attribute.g, f"{where}.g", kind)
+            yield from _graph(attribute.g, f"{where}.g", kind, least)
         for at, graph in enumerate(attribute.graphs):
-            yield from _graph(graph, f"{where}.graphs[{at}]", kind)
+            yield from _graph(graph, f"{where}.graphs[{at}]", kind, least)
 
 
 def _sparse(

@@ -17,6 +17,8 @@ __all__ = [
     "BYTES",
     "FIXED32",
     "FIXED64",
+    "GROUP_END",
+    "GROUP_START",
     "VARINT",
     "BytesReader",
     "Field",

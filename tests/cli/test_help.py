@@ -17,18 +17,8 @@ from .child import run_child
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 COMMANDS = (
-    *(
-        "align",
-        "plan",
-        "inspect",
-        "repair",
-        "inline",
-        "rename",
-        "presets",
-        "recover",
-        "passes",
-        "demo",
-    ),
+    *("align", "plan", "presets", "inspect", "verify", "repair", "inline", "rename"),
+    *("recover", "passes", "demo"),
 )
 INTRODUCTION = """\
 # The command line

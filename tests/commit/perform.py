@@ -11,6 +11,7 @@ from typing import Any
 from onnx_align_pass import AlignError, LayoutPolicy, align_file, recover_folder
 from onnx_align_pass.inlining import inline_file
 from onnx_align_pass.renaming import rename_file
+from onnx_align_pass.shared import align_shared
 
 __all__ = ["perform"]
 
@@ -46,22 +47,24 @@ def call(task: dict[str, Any]) -> list[str]:
         return [leftover.outcome for leftover in found]
     if task["call"] == "rename":
         keywords = {name: task[name] for name in RENAME if name in task}
-        report = rename_file(task["source"], task["destination"], **keywords)
-        return ["resumed" if report.resumed else "renamed"]
+        renamed = rename_file(task["source"], task["destination"], **keywords)
+        return ["resumed" if renamed.resumed else "renamed"]
     if task["call"] == "inline":
         done = inline_file(task["source"], task["destination"], durable=task.get("durable", True))
         return ["unchanged" if model.unchanged else "written" for model in done.models]
-    layout = LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task})
-    aligned = align_file(
-        task["source"],
-        task["destination"],
-        layout=layout,
-        progress=Stopping(task.get("stop_at", "")),
-        overwrite=task.get("overwrite", False),
-        durable=task.get("durable", True),
-        verify=task.get("verify", False),
-    )
-    return ["unchanged" if model.unchanged else "written" for model in aligned.models]
+    options: dict[str, Any] = {
+        "layout": LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task}),
+        "progress": Stopping(task.get("stop_at", "")),
+        "overwrite": task.get("overwrite", False),
+        "durable": task.get("durable", True),
+        "verify": task.get("verify", False),
+    }
+    if task["call"] == "share":
+        named = {"shared_data": task["shared_data"], **options}
+        report = align_shared(task["sources"], task["destination"], **named)
+    else:
+        report = align_file(task["source"], task["destination"], **options)
+    return ["unchanged" if model.unchanged else "written" for model in report.models]
 
 
 class Stopping:

@@ -10,7 +10,7 @@ from onnx import GraphProto, TensorProto
 
 from tests.corpus.build import external, model_of, showing, tensor
 
-__all__ = ["INLINE", "SCENES", "Scene", "bystanders", "task", "weights", "write"]
+__all__ = ["INLINE", "SCENES", "Scene", "Task", "bystanders", "task", "weights", "write"]
 
 Task = dict[str, object]
 """What `server` is told to do: JSON."""

@@ -17,6 +17,7 @@ GROUND_FLOOR = {
     for name in (
         *("checks", "cures", "dtypes", "errors", "findings", "policy", "presets", "printable"),
         *("progress", "report", "rule_words", "rules", "rules_text", "spans", "tensors", "units"),
+        "verify_report",
     )
 }
 ONNX_OUTSIDE_MODEL = (

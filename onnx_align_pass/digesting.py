@@ -1,0 +1,109 @@
+"""A digest of what a model is, whatever its layout; defined in docs/reference/digest.md."""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final, NamedTuple
+
+from onnx_align_pass.errors import ModelError
+from onnx_align_pass.garbage import collector_paused
+from onnx_align_pass.model.canonical import canonical
+from onnx_align_pass.model.contents import content_of, strip
+from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
+from onnx_align_pass.model.sources import facts_of
+from onnx_align_pass.model.walk import walk
+from onnx_align_pass.origin import Origin
+from onnx_align_pass.paths import StrPath, given_path
+from onnx_align_pass.prepare import open_sources
+from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.spans import FileSpan, Source
+from onnx_align_pass.transfer.hashing import Named, hash_sources
+from onnx_align_pass.transfer.open_source import SourceFiles
+
+__all__ = ["digest_of"]
+
+_DEFINITION: Final = b"onnx-align-pass content digest 1\n"
+"""Hashed first, so that another definition gives other digests."""
+_NOTHING: Final = hashlib.sha256().digest()
+
+
+def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
+    """Compute the content digest of a model: what no layout changes, and all else does.
+
+    Memory is the metadata; the weights are read once.
+
+    Args:
+        path: A model.
+        progress: Told of the bytes that are read.
+
+    Returns:
+        64 hexadecimal digits.
+
+    Raises:
+        ModelError: The model is missing or broken, or its data is; or it changed meanwhile.
+    """
+    model = given_path(path)
+    with collector_paused(), open_sources(model) as files, reads_explained():
+        skeleton = read_skeleton(model)
+        contents = tuple(_contents(skeleton, files))
+        sources = [Named(one.source, one.name) for one in contents if one.source is not None]
+        progress.begin(model.name, sum(one.source.length for one in sources))
+        hashes = hash_sources(sources, Origin.of(model).open, progress.advance)
+        digest = _combine(contents, hashes, canonical(skeleton.proto, model))
+        files.verify_unchanged()
+    return digest
+
+
+@contextmanager
+def reads_explained() -> Iterator[None]:
+    """Turn an operating system's error about a source into one that names it.
+
+    Raises:
+        ModelError: A source could not be read.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            raise
+        raise ModelError(
+            f"reading failed: {error.strerror or error}",
+            file=str(error.filename),
+            hint="Check the disk or its connection.",
+        ) from None
+
+
+class _Content(NamedTuple):
+    place: str
+    name: str
+    source: Source | None
+
+
+def _contents(skeleton: Skeleton, files: SourceFiles) -> Iterator[_Content]:
+    """Take every tensor's content out of the proto."""
+    for slot, tensor in walk(skeleton.proto, thorough=True):
+        facts = facts_of(slot, tensor, skeleton.path)
+        source = content_of(facts, tensor, skeleton)
+        if isinstance(source, FileSpan):
+            files.check(source, slot.name)
+        strip(tensor, skeleton, sized=bool(facts.element_bits))
+        yield _Content(slot.place, slot.name, source)
+
+
+def _combine(contents: Sequence[_Content], hashes: Sequence[bytes], rest: bytes) -> str:
+    taken = iter(hashes)
+    records = [
+        (one.place.encode(), 0, _NOTHING)
+        if one.source is None
+        else (one.place.encode(), one.source.length, next(taken))
+        for one in contents
+    ]
+    digest = hashlib.sha256(_DEFINITION)
+    digest.update(struct.pack("<Q", len(records)))
+    for place, length, content in sorted(records):
+        digest.update(struct.pack("<Q", len(place)) + place + struct.pack("<Q", length) + content)
+    digest.update(struct.pack("<Q", len(rest)) + rest)
+    return digest.hexdigest()

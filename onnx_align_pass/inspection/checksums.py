@@ -1,0 +1,85 @@
+"""The `checksum` of external data entries: SHA1 of the whole data file, by the specification.
+
+https://onnx.ai/onnx/repo-docs/ExternalData.html
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from onnx_align_pass.errors import VerifyError
+from onnx_align_pass.findings import Finding
+from onnx_align_pass.inspection.inventory import Entry, Inventory
+from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.transfer.parts import parts_of
+
+__all__ = ["checksum_findings", "checksums_in"]
+
+_PART_BYTES = 1 << 20
+
+
+def checksums_in(inventory: Inventory) -> Mapping[str, Sequence[Entry]]:
+    """Find the tensors that give a checksum, by the name of their data file."""
+    found: dict[str, list[Entry]] = {}
+    for entry in inventory.entries:
+        if entry.home is not None and entry.fault is None and _checksum(entry) is not None:
+            found.setdefault(entry.home, []).append(entry)
+    return found
+
+
+def checksum_findings(
+    inventory: Inventory,
+    claimed: Mapping[str, Sequence[Entry]],
+    advance: Callable[[int, str], None],
+) -> Iterator[Finding]:
+    """List the checksums that their files do not have; each file is read once.
+
+    Args:
+        inventory: The model.
+        claimed: What `checksums_in` found in it.
+        advance: Told of bytes that were read, and the tensor that gives the checksum.
+
+    Raises:
+        ModelError: A file cannot be read.
+        OSError: `filename` is the file where reading it failed.
+    """
+    for home, entries in claimed.items():
+        found = _sha1(inventory, home, entries[0].slot.name, advance)
+        wrong: dict[str, Entry] = {}
+        for entry in entries:
+            wanted = f"{_checksum(entry)}".strip().lower()
+            if wanted != found:
+                wrong.setdefault(wanted, entry)
+        for wanted, entry in wrong.items():
+            yield _mismatch(inventory, home, wanted, found, entry)
+
+
+def _checksum(entry: Entry) -> str | None:
+    if not entry.notes:
+        return None  # location, offset and length, as nearly always
+    pairs = {one.key: one.value for one in entry.tensor.external_data}
+    text = pairs.get("checksum")
+    return None if text is None else f"{text}"
+
+
+def _sha1(inventory: Inventory, home: str, tensor: str, advance: Callable[[int, str], None]) -> str:
+    path = inventory.skeleton.data_path(home)
+    whole = FileSpan(path, 0, inventory.files.size(path))
+    digest = hashlib.sha1(usedforsecurity=False)
+    for _, part in parts_of(whole, tensor, inventory.files, memoryview(bytearray(_PART_BYTES))):
+        digest.update(part)
+        advance(len(part), tensor)
+    return digest.hexdigest()
+
+
+def _mismatch(inventory: Inventory, home: str, wanted: str, found: str, entry: Entry) -> Finding:
+    error = VerifyError(
+        "the data file does not have the checksum that the model gives",
+        tensor=entry.slot.name,
+        file=inventory.skeleton.data_path(home),
+        needed=f"SHA1 {wanted}",
+        found=found,
+        hint="Was the file changed, or only written anew? `onnx-align align` drops the checksum.",
+    )
+    return Finding("checksum-mismatch", "error", error)

@@ -1,0 +1,1 @@
+"""Models checked as they lie, compared with others, and their digest."""
