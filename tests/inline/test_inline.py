@@ -254,3 +254,22 @@ def test_the_weights_never_pass_through_memory(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
     assert oracle.tensors(tmp_path / "result.onnx") == oracle.tensors(source)
     assert int(done.stdout) < 4096
+
+
+def test_a_safetensors_file_that_holds_more_is_left(tmp_path: Path) -> None:
+    import numpy as np
+    from safetensors.numpy import load_file, save_file
+
+    source = external_model(tmp_path / "m.onnx", {"a": (3, 4)}, data="m.safetensors")
+    raw = (tmp_path / "m.safetensors").read_bytes()
+    weights = {"a": np.frombuffer(raw, np.float32).reshape(3, 4), "b": np.ones(5, np.float32)}
+    save_file(weights, tmp_path / "m.safetensors")
+    proto = oracle.parse(source)
+    offset = (tmp_path / "m.safetensors").read_bytes().index(raw)
+    proto.graph.initializer[0].external_data[1].value = str(offset)
+    source.write_bytes(proto.SerializeToString())
+    wanted = oracle.tensors(source)
+    report = inline_file(source).models[0]
+    assert report.removed == ()
+    assert oracle.tensors(source) == wanted
+    assert sorted(load_file(tmp_path / "m.safetensors")) == ["a", "b"]
