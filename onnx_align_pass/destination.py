@@ -268,7 +268,9 @@ class Destination:
         if keeps_source and any(same_file(path, one) for one in self._read(prepared)):
             return False
         sharers = references.others(self.model, path)
-        return not (sharers.users or sharers.unreadable or sharers.broken)
+        if sharers.users or sharers.unreadable or sharers.broken:
+            return False
+        return not other_entries(path, self.model)  # what else it holds is nobody's to remove
 
 
 def _check_replaceable(model: Path) -> None:

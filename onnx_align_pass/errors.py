@@ -258,7 +258,7 @@ class UninitializedTensorError(TensorError):
 
 
 class FileLimitError(ModelError):
-    """A data file would be larger than its reader can hold, or there would be too many."""
+    """A file would be larger than its readers can hold, or there would be too many data files."""
 
     usual_hint = "Ask for smaller shards, or choose another reader."
 

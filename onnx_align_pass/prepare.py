@@ -92,14 +92,24 @@ def prepare(
     *,
     model_name: str,
     in_place: bool,
+    skeleton: Skeleton | None = None,
 ) -> Prepared:
     """Read a model, decide for each tensor, make the plan and prove it.
+
+    Args:
+        source: The model.
+        files: Opens its data files.
+        storage: Which tensors are external data.
+        layout: How they lie in their files.
+        model_name: Of the result: data files are named after it.
+        in_place: Whether data files keep their names.
+        skeleton: The model, where it was read already.
 
     Raises:
         ModelError: The model is broken, or names bytes that cannot be read.
         PlanError: A defect of the planner.
     """
-    found = read_tensors(source, files, storage)
+    found = read_tensors(source, files, storage, skeleton)
     plan = proven_plan(
         found.requests,
         layout,
@@ -122,13 +132,15 @@ def prepare(
     )
 
 
-def read_tensors(source: Path, files: SourceFiles, storage: StoragePolicy) -> Reading:
-    """Read a model, find the bytes of its tensors and decide for each.
+def read_tensors(
+    source: Path, files: SourceFiles, storage: StoragePolicy, skeleton: Skeleton | None = None
+) -> Reading:
+    """Read a model, unless its skeleton was read, find its tensors' bytes and decide for each.
 
     Raises:
         ModelError: The model is broken, or names bytes that cannot be read.
     """
-    skeleton = read_skeleton(source)
+    skeleton = skeleton or read_skeleton(source)
     placed: list[onnx.TensorProto] = []
     returned: list[tuple[TensorRequest, onnx.TensorProto]] = []
     requests: list[TensorRequest] = []
