@@ -14,14 +14,14 @@ from onnx_align_pass.errors import ExternalDataError
 from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.model.feeds import feeds_of
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
-from onnx_align_pass.model.sources import DROPPED, facts_of, locate
+from onnx_align_pass.model.sources import DROPPED, facts_of, locate, location_of
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.origin import Origin
 from onnx_align_pass.planning import proven_plan
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.rules_text import rule_notes
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.tensors import TensorRequest
+from onnx_align_pass.tensors import Slot, TensorRequest
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["Prepared", "Reading", "open_sources", "prepare", "read_tensors"]
@@ -160,7 +160,8 @@ def read_tensors(
                 notes.update(said)
             request = TensorRequest(facts, span, decision, field, home)
         else:
-            request = TensorRequest(facts, None, decision)
+            home = _named_home(slot, tensor, source) if external else None
+            request = TensorRequest(facts, None, decision, home=home)
         requests.append(request)
         if decision.external:
             placed.append(tensor)
@@ -174,6 +175,14 @@ def read_tensors(
         notes=tuple(f"{_tensors(count)} {note}" for note, count in notes.items()),
         drops_entries=not DROPPED.isdisjoint(notes),
     )
+
+
+def _named_home(slot: Slot, tensor: onnx.TensorProto, source: Path) -> str | None:
+    """The data file that an empty tensor names, though it has nothing there; None for no name."""
+    try:
+        return location_of(slot, tensor, source)[1]
+    except ExternalDataError:
+        return None
 
 
 def _check(span: FileSpan, tensor: str, files: SourceFiles) -> None:
