@@ -137,8 +137,8 @@ def _strip(inventory: Inventory) -> None:
 def _hex(side: Side, start: int, width: int) -> str:
     """The number at some bytes of a source, little-endian."""
     if isinstance(side.source, FileSpan):
-        path, offset, _ = side.source
-        part = FileSpan(path, offset + start, width)
+        path, offset, length = side.source
+        part = FileSpan(path, offset + start, max(0, min(width, length - start)))
         view = memoryview(bytearray(width))
         data = b"".join(bytes(read) for _, read in parts_of(part, side.name, side.files, view))
     else:

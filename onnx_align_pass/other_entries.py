@@ -6,13 +6,14 @@ model was exported from calls it, it is somebody else's, too.
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
 
 from onnx_align_pass.errors import ModelError
+from onnx_align_pass.layout.names import SAFETENSORS
 from onnx_align_pass.layout.safetensors import entry_type
+from onnx_align_pass.layout.safetensors_header import read_header
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
@@ -20,9 +21,6 @@ from onnx_align_pass.paths import same_file
 from onnx_align_pass.spans import FileSpan
 
 __all__ = ["other_entries"]
-
-_METADATA: Final = "__metadata__"
-_HEADER_MAX: Final = 100_000_000
 
 
 def other_entries(data: Path, model: Path) -> list[str]:
@@ -35,37 +33,20 @@ def other_entries(data: Path, model: Path) -> list[str]:
     Raises:
         OSError: The file cannot be read.
     """
-    if not data.name.lower().endswith(".safetensors") or not data.is_file():
+    if not data.name.lower().endswith(SAFETENSORS) or not data.is_file():
         return []
-    try:
-        header, start = _header(data)
-        known = set(_entries_of(model, data))
-        return [
-            key
-            for key, entry in header.items()
-            if (key == _METADATA and entry)
-            or (
-                (key != _METADATA and not key.startswith("__pad_"))
-                and (key, *_told(entry, start)) not in known
-            )
-        ]
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        return []
-
-
-def _header(data: Path) -> tuple[dict[str, Any], int]:
-    """The entries of a header, and where the bytes behind it begin."""
     with data.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-        if length > _HEADER_MAX:
-            raise ValueError("a header has at most 100 MB")
-        return json.loads(file.read(length).decode()), 8 + length
 
+        def read(offset: int, length: int) -> bytes:
+            file.seek(offset)
+            return file.read(length)
 
-def _told(entry: dict[str, Any], start: int) -> tuple[int, int, str]:
-    """Offset and length in the file, and dtype."""
-    first, last = entry["data_offsets"]
-    return start + first, last - first, str(entry["dtype"])
+        header = read_header(read, os.fstat(file.fileno()).st_size)
+    if header is None or header.problem is not None:
+        return []
+    known = set(_entries_of(model, data))
+    others = [one.name for one in header.entries if not one.is_padding and tuple(one) not in known]
+    return ["__metadata__", *others] if header.has_metadata else others
 
 
 def _entries_of(model: Path, data: Path) -> Iterator[tuple[str, int, int, str]]:

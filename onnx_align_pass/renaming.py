@@ -87,11 +87,12 @@ def rename_file(
     path = given_path(source, "source")
     place = _place(path, destination)
     check_whole(path)
-    left = [*recover_folder(path.parent, path.name), *recover_folder(place.parent, place.name)]
+    of_source = recover_folder(path.parent, path.name)
+    left = [*of_source, *recover_folder(place.parent, place.name)]
     if os.path.lexists(path):
         report = _rename(_Asked(path, place, external_data, overwrite, durable, progress))
     else:
-        report = _done_before(path, place, left)
+        report = _done_before(path, place, of_source)
     return replace(
         report,
         notes=(

@@ -59,6 +59,10 @@ def _check_models(sources: Sequence[Path], folder: Path) -> None:
         )
     known: dict[str, Path] = {}
     for source in sources:
+        if os.path.isdir(source):
+            raise UsageError(
+                "it is a folder", file=source, hint="Name its models one by one, then the folder."
+            )
         if source.suffix.lower() != ".onnx":
             raise UsageError(
                 "the model's name does not end in .onnx",

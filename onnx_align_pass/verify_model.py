@@ -87,14 +87,14 @@ class _Check:
         inventory, asked = self._inventory, self._asked
         self.checked += ["bounds", "overlap", "sizes"]
         yield from _faults(inventory)
+        looked = list(look_at_files(inventory, asked.references))
         if asked.layout is not None:
             self.checked.append("layout")
-            yield from layout_findings(inventory, asked.layout, asked.storage)
+            yield from layout_findings(inventory, looked, asked.layout, asked.storage)
         if asked.storage is not None:
             self.checked.append("storage")
             yield from storage_findings(inventory, asked.storage)
         self.checked.append("hazards")
-        looked = list(look_at_files(inventory, asked.references))
         yield from hazards_of(inventory, looked)
         # Last, since the comparison uses the inventory up.
         yield from self._reading()

@@ -72,12 +72,18 @@ def _speed(model: ModelAlignment) -> str:
 def _row(model: ModelAlignment) -> tuple[str, ...]:
     return (
         printable(str(model.destination)),
-        ", ".join(printable(file.name) for file in model.data_files),
+        _files(model),
         format_bytes(model.data_bytes),
-        f"{model.external_tensors:,}",
+        f"{model.external_tensors + model.referenced_tensors:,}",
         _padding(model),
         "unchanged" if model.unchanged else f"{model.seconds:.2f}",
     )
+
+
+def _files(model: ModelAlignment) -> str:
+    if not model.data_files and model.referenced_tensors:
+        return "(that of the first)"
+    return ", ".join(printable(file.name) for file in model.data_files)
 
 
 def _totals(report: AlignReport) -> Iterator[tuple[str, str]]:

@@ -68,6 +68,9 @@ def show_folder(reports: Sequence[ModelReport]) -> None:
         Column("findings"),
     ]
     show_table("", columns, map(_summary, reports))
+    digests = [(printable(str(one.model)), one.digest) for one in reports if one.digest]
+    if digests:
+        show_facts("digests", ((digest, model) for model, digest in digests))
     show_facts(f"{len(reports):,} models", _totals(reports))
     readable = [one for one in reports if one.is_readable]  # of the others stderr tells
     errors = [one for report in readable for one in report.findings if one.severity == "error"]
@@ -155,6 +158,9 @@ def _presets(report: ModelReport) -> Iterator[tuple[str, str]]:
     for one in sorted(missed, key=lambda one: (one.breaches, one.experimental))[:_NEAREST]:
         more = f" (and {one.breaches - 1:,} more)" if one.breaches > 1 else ""
         yield "not", f"{one.name}: {one.why_not}{more}"
+    others = sorted(missed, key=lambda one: (one.breaches, one.experimental))[_NEAREST:]
+    if others:
+        yield "nor", ", ".join(one.name for one in others)
 
 
 def _headline(findings: Sequence[Finding]) -> str:

@@ -24,6 +24,7 @@ def verify(
         str | None,
         typer.Option(
             "--preset",
+            "-p",
             metavar="NAME",
             help="Check that weights lie as this preset would lay them.",
             show_default=False,

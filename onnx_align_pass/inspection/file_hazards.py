@@ -21,6 +21,7 @@ from onnx_align_pass.findings import Finding
 from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.found import Found, found
 from onnx_align_pass.inspection.inventory import Inventory
+from onnx_align_pass.layout.names import SAFETENSORS
 
 __all__ = ["find_file_hazards"]
 
@@ -90,7 +91,7 @@ def _links(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
 
 
 def _header(one: LookedAt) -> Iterator[Found]:
-    if one.header is None and one.path.suffix == ".safetensors":
+    if one.header is None and one.path.suffix.lower() == SAFETENSORS:
         problem: str | None = "it has no header of the format"
     else:
         problem = None if one.header is None else one.header.problem
@@ -106,12 +107,13 @@ def _header(one: LookedAt) -> Iterator[Found]:
 
 def _dead(one: LookedAt) -> Iterator[Found]:
     dead = one.report.dead_bytes
+    if one.report.shared_with:
+        return  # what this model does not use is others'
     if dead > min(MUCH_DEAD, (one.report.nbytes or 0) // 100):
-        whose = " of this model; others may need them" if one.report.shared_with else ""
         yield _warning(
             one,
             "dead-bytes",
-            f"bytes of the data file belong to no tensor{whose}",
+            "bytes of the data file belong to no tensor",
             found=f"{dead:,} of {one.report.nbytes:,} bytes",
             hint="Repack it: only tensors are written.",
         )
@@ -131,7 +133,12 @@ def _wide_gap(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
             file=one.path,
             needed=f"at most {WIDE_GAP:,} bytes",
             found=f"{widest:,} bytes",
-            hint="All read it. Repack it with an alignment of at most 64 KiB.",
+            hint="All read it. "
+            + (
+                "Between this model's tensors lie those of others; a file of its own has no such gap."
+                if one.report.shared_with
+                else "Repack it with an alignment of at most 64 KiB."
+            ),
             code="wide-gap",
         )
         yield found("warning", error, behind)

@@ -15,7 +15,7 @@ from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.ranges import Claim, natural_alignment
 from onnx_align_pass.inspection.reading import read_at
 from onnx_align_pass.inspection.report import MAX_ALIGNMENT, DataFileReport, Range
-from onnx_align_pass.inspection.safetensors_header import SafetensorsHeader, read_header
+from onnx_align_pass.layout.safetensors_header import SafetensorsHeader, read_header
 from onnx_align_pass.references import References
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import SourceFiles

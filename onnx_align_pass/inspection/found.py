@@ -44,7 +44,7 @@ def found_together(
         tensor=first.tensor,
         file=first.file,
         needed=first.needed,
-        found="; ".join([*filter(None, [first.found]), f"and so {others}"]),
+        found=f"{first.found}; and so {others}" if first.found else f"it for {others}, too",
         hint=first.hint,
         code=first.code,
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from onnx_align_pass.errors import VerifyError
 from onnx_align_pass.findings import Finding
+from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.lying import kept_in, lying_in
 from onnx_align_pass.layout.satisfy import breaches
+from onnx_align_pass.layout.satisfy_names import name_breaches
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 
 __all__ = ["layout_findings", "storage_findings"]
@@ -17,7 +19,10 @@ _HINT = "`onnx-align align` with this layout repacks it."
 
 
 def layout_findings(
-    inventory: Inventory, layout: LayoutPolicy, storage: StoragePolicy | None = None
+    inventory: Inventory,
+    looked: Sequence[LookedAt],
+    layout: LayoutPolicy,
+    storage: StoragePolicy | None = None,
 ) -> Iterator[Finding]:
     """List what a layout asks and the model's data files do not give.
 
@@ -25,6 +30,7 @@ def layout_findings(
 
     Args:
         inventory: The model.
+        looked: Its data files.
         layout: What is asked.
         storage: Whose rules may ask for alignments of single tensors.
     """
@@ -32,7 +38,12 @@ def layout_findings(
     homes = {one.file for one in lying}
     paths = {name: path for name, path in inventory.homes.items() if name in homes}
     sizes = {name: inventory.files.size(path) for name, path in paths.items()}
-    for breach in breaches(lying, sizes, layout):
+    headers = {one.report.name: one.header for one in looked}
+    model_name = inventory.skeleton.path.name
+    for breach in (
+        *breaches(lying, sizes, layout),
+        *name_breaches(lying, layout, model_name, headers),
+    ):
         error = VerifyError(
             breach.problem,
             tensor=breach.tensor,

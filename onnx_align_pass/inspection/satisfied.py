@@ -11,6 +11,7 @@ from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.lying import kept_in, lying_in
 from onnx_align_pass.inspection.report import PresetReport
 from onnx_align_pass.layout.satisfy import Breach, Lying, first_breach
+from onnx_align_pass.layout.satisfy_names import name_breaches
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.presets import Preset
 
@@ -41,7 +42,8 @@ class _Held:
 
     def __init__(self, inventory: Inventory, looked: Sequence[LookedAt]) -> None:
         self._inventory = inventory
-        self._looked = looked
+        self._model_name = inventory.skeleton.path.name
+        self._headers = {one.report.name: one.header for one in looked}
         self._sizes = {
             one.report.name: one.report.nbytes for one in looked if one.report.nbytes is not None
         }
@@ -56,9 +58,9 @@ class _Held:
         yield self._inline[key]
         lying = lying_in(self._inventory, storage) if storage.rules else self._lying
         first, count = first_breach(lying, self._sizes, preset.layout)
-        yield (None if first is None else _said(first)), count
-        if (preset.layout.data_name or "").endswith(".safetensors"):
-            yield self._as_safetensors
+        named = list(name_breaches(lying, preset.layout, self._model_name, self._headers))
+        first = first or (named[0] if named else None)
+        yield (None if first is None else _said(first)), count + len(named)
 
     @cached_property
     def _unreadable(self) -> Met:
@@ -77,25 +79,6 @@ class _Held:
         entry, facts, _ = kept[0]
         error = AlignError("it is inline", tensor=entry.slot.name, found=f"{facts.nbytes:,} bytes")
         return error.sentence, len(kept)
-
-    @cached_property
-    def _as_safetensors(self) -> Met:
-        """Data files that are no safetensors, and tensors that are no entry of theirs."""
-        found: list[AlignError] = []
-        for one in self._looked:
-            name = one.report.name
-            if one.header is None:
-                found.append(AlignError("it is no safetensors file", file=name))
-            elif one.header.problem is not None:
-                found.append(AlignError(one.header.problem, file=name))
-            else:
-                known = {(entry.offset, entry.length) for entry in one.header.entries}
-                found += [
-                    AlignError("it is no entry of the file's header", tensor=lying.name, file=name)
-                    for lying in self._lying
-                    if lying.file == name and (lying.offset, lying.nbytes) not in known
-                ]
-        return (found[0].sentence if found else None), len(found)
 
 
 def _said(breach: Breach) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
@@ -18,6 +19,7 @@ _ELEMENT_BYTES: Final = {
     **dict.fromkeys(("U32", "I32", "F32"), 4),
     **dict.fromkeys(("U64", "I64", "F64", "C64"), 8),
 }
+_PAD: Final = re.compile(r"__pad_\d+__")
 _FIELDS: Final = {"dtype", "shape", "data_offsets"}
 
 
@@ -50,7 +52,7 @@ def _unlisted(
 ) -> Iterator[tuple[str, str]]:
     """Each tensor has an entry of its own, and all others are padding."""
     start = len(file.header)
-    left = {key: one["data_offsets"] for key, one in entries.items() if key[:6] != "__pad_"}
+    left = {key: one["data_offsets"] for key, one in entries.items() if not _PAD.fullmatch(key)}
     for request, _, offset, length, _, _, _ in placements:
         slot = request.facts.slot
         wanted = [offset - start, offset - start + length]

@@ -12,6 +12,7 @@ from onnx_align_pass.policy import LayoutPolicy
 __all__ = [
     "SAFETENSORS",
     "check_names",
+    "data_base",
     "default_data_name",
     "filled",
     "is_location",
@@ -37,27 +38,35 @@ def default_data_name(layout: LayoutPolicy, model_name: str) -> str:
     """Name of the data file of a model called `model_name`, such that a location can hold it.
 
     The placeholders of shards are still in it, for `shard_name`.
+
+    Raises:
+        UsageError: It would be taken for a model.
     """
-    return filled(layout.data_name or "{model}.data", model_name)
+    return data_base(layout.data_name or "{model}.data", model_name)
 
 
 def filled(template: str, model_name: str) -> str:
-    """Put a model's name into a template; the placeholders of shards stay, for `shard_name`.
-
-    Raises:
-        UsageError: Data files would be called as models are.
-    """
+    """Put a model's name into a template; the placeholders of shards stay, for `shard_name`."""
     plain = model_name.translate(_BRACES)
     names = {"{model}": plain, "{stem}": plain.removesuffix(".onnx")}
     name = _NO_LOCATION.sub("_", _OF_MODEL.sub(lambda found: names[found[0]], template))
-    made = "/".join("_" if part in ("", ".") else part for part in name.split("/"))
-    if shard_name(made, 1, 1).lower().endswith(".onnx"):
+    return "/".join("_" if part in ("", ".") else part for part in name.split("/"))
+
+
+def data_base(template: str, model_name: str) -> str:
+    """Name of a new data file, with the placeholders of shards.
+
+    Raises:
+        UsageError: It would be taken for a model.
+    """
+    base = filled(template, model_name)
+    if shard_name(base, 1, 1).lower().endswith(".onnx"):
         raise UsageError(
             "the data file would be taken for a model: its name ends in .onnx",
-            file=made,
+            file=base,
             hint="Name it otherwise, such as '{model}.data'.",
         )
-    return made
+    return base
 
 
 def literal(name: str) -> str:

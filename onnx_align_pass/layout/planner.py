@@ -13,8 +13,8 @@ from onnx_align_pass.layout.limits import (
 )
 from onnx_align_pass.layout.names import (
     check_names,
+    data_base,
     default_data_name,
-    filled,
     literal,
     shard_name,
 )
@@ -127,7 +127,7 @@ class _Planner:
         groups = {one.decision.group for one in moved}
         if not self._keep_homes and groups <= {None}:
             return [default] * len(moved)
-        named = {group: filled(group, self._model_name) for group in groups if group is not None}
+        named = {group: data_base(group, self._model_name) for group in groups if group is not None}
         return [
             self._home(one, default) if group is None else named[group]
             for one in moved

@@ -19,7 +19,6 @@ __all__ = ["HEADER_MAX", "Header", "Keys", "entry_type", "is_safetensors"]
 
 HEADER_MAX: Final = 100_000_000
 """Bytes of JSON that readers take."""
-_quoted = json.JSONEncoder().encode
 _LENGTH_BYTES: Final = 8
 _LEAST_ALIGNMENT: Final = 8
 """What writers of safetensors align the first tensor to."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import struct
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
@@ -60,8 +60,8 @@ def _bytes(message: Any) -> bytes:
 
 
 def _same(one: object, other: object) -> bool:
-    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
-        return math.isnan(other)
+    if isinstance(one, float) and isinstance(other, float):
+        return struct.pack("<d", one) == struct.pack("<d", other)  # -0.0 is not 0.0
     return one == other
 
 

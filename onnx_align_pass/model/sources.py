@@ -50,6 +50,10 @@ UNKNOWN_KEY: Final = "an external data key that describes the old file: dropped"
 DROPPED: Final = frozenset({STALE_CHECKSUM, KEY_TWICE, UNKNOWN_KEY})
 """Notes of entries that the result will not have."""
 _BAD_HINT: Final = "The model is damaged; export it again."
+_MENDABLE_HINT: Final = (
+    "`onnx-align repair` mends what takes no guess, such as a length that counts padding; else export "
+    "the model again."
+)
 
 
 Located: TypeAlias = tuple[Source, str, str | None, tuple[str, ...]]
@@ -183,7 +187,7 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
     offset, length = _range(facts, skeleton.path, offset_text, length_text)
     if length != facts.nbytes:
         if length:
-            raise _mismatch(facts, skeleton.path, f"length {length:,}")
+            raise _mismatch(facts, skeleton.path, f"length {length:,}", _MENDABLE_HINT)
         length = facts.nbytes
         notes = (*notes, LENGTH_DERIVED)
     return FileSpan(path, offset, length), "inline", home, notes
@@ -265,14 +269,14 @@ def _twice(facts: TensorFacts, skeleton: Skeleton, found: list[str]) -> TensorEr
     )
 
 
-def _mismatch(facts: TensorFacts, file: Path, found: str) -> TensorError:
+def _mismatch(facts: TensorFacts, file: Path, found: str, hint: str = _BAD_HINT) -> TensorError:
     return TensorError(
         "its bytes contradict its element type and shape",
         tensor=facts.slot.name,
         file=file,
         needed=f"{facts.nbytes:,} bytes for {facts.dtype} {list(facts.shape)}",
         found=found,
-        hint=_BAD_HINT,
+        hint=hint,
         code="wrong-size",
     )
 

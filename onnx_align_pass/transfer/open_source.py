@@ -241,7 +241,11 @@ def _changed(
 def _unreadable(path: Path, tensor: str | None, error: OSError | ValueError) -> ExternalDataError:
     code = "data-file-unreadable"
     if isinstance(error, FileNotFoundError):
-        problem, hint = "the data file is missing", "Is it beside the model, under this name?"
+        problem = "the data file is missing"
+        hint = (
+            "Is it beside the model, under this name? If it is elsewhere, "
+            "`onnx-align repair --data` takes it from there."
+        )
         code = "data-file-missing"
     elif isinstance(error, PermissionError):
         problem, hint = "the data file may not be read", "Check its permissions."

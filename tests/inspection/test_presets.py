@@ -102,8 +102,7 @@ def test_what_was_aligned_with_a_preset_satisfies_it(preset: Preset, tmp_path: P
     )
     assert not against(source, preset)[0].satisfied or preset.layout.alignment <= 16
     aligned = tmp_path / "aligned" / MODEL
-    layout = replace(preset.layout, data_name=None)
-    align_file(source, aligned, layout=layout, storage=preset.storage, durable=False)
+    align_file(source, aligned, layout=preset.layout, storage=preset.storage, durable=False)
     report = {one.name: one for one in inspect_file(aligned).presets}
     assert report[preset.name].satisfied
     assert report[preset.name].breaches == 0
@@ -208,7 +207,8 @@ def test_a_safetensors_file_that_was_cut_short_satisfies_nothing(tmp_path: Path)
     assert {one.code for one in report.findings} == {"bad-safetensors"}
     preset = {one.name: one for one in report.presets}["safetensors"]
     assert preset.why_not is not None
-    assert preset.why_not.startswith("model.safetensors: its entries end at byte")
+    assert preset.why_not.startswith("model.safetensors: it is no safetensors file")
+    assert "its entries end at byte" in preset.why_not
 
 
 def test_a_tensor_that_is_no_entry_breaks_the_preset(tmp_path: Path) -> None:
@@ -219,4 +219,4 @@ def test_a_tensor_that_is_no_entry_breaks_the_preset(tmp_path: Path) -> None:
     preset = {one.name: one for one in report.presets}["safetensors"]
     assert report.tensors[1].shape == (16, 32)
     assert preset.breaches == 1
-    assert preset.why_not == "tensor 'b': model.safetensors: it is no entry of the file's header"
+    assert (preset.why_not or "").startswith("tensor 'b': it is no entry of the header")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
@@ -15,8 +16,8 @@ Read = Callable[[int, int], bytes]
 
 MAX_HEADER_BYTES: Final = 100_000_000
 """A longer one is refused by the safetensors library."""
-PADDING: Final = "__pad"
-"""What the names of entries start with that stand for the bytes between tensors."""
+_PADDING: Final = re.compile(r"__pad_\d+__")
+"""What entries are called that stand for the bytes between tensors."""
 _LENGTH_BYTES: Final = 8
 _MOST_DIMS: Final = 64
 _METADATA: Final = "__metadata__"
@@ -33,11 +34,12 @@ class HeaderEntry(NamedTuple):
     name: str
     offset: int
     length: int
+    dtype: str
 
     @property
     def is_padding(self) -> bool:
         """Whether it stands for bytes between tensors."""
-        return self.name.startswith(PADDING)
+        return self.dtype == "U8" and _PADDING.fullmatch(self.name) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,8 @@ class SafetensorsHeader:
     """In the order of their offsets; empty where `problem` is set."""
     problem: str | None
     """Why readers of safetensors refuse the file; None where they accept it."""
+    has_metadata: bool = False
+    """Whether it holds texts beside tensors."""
 
 
 def read_header(read: Read, size: int) -> SafetensorsHeader | None:
@@ -74,7 +78,8 @@ def read_header(read: Read, size: int) -> SafetensorsHeader | None:
     except ValueError as error:
         return SafetensorsHeader(begin, (), str(error))
     problem = _hole(entries, begin, size)
-    return SafetensorsHeader(begin, () if problem else tuple(entries), problem)
+    has_metadata = any(name == _METADATA and value for name, value in pairs)
+    return SafetensorsHeader(begin, () if problem else tuple(entries), problem, has_metadata)
 
 
 def _entries(pairs: Any, begin: int) -> list[HeaderEntry]:
@@ -109,7 +114,7 @@ def _entry(name: str, fields: dict[str, Any], begin: int) -> HeaderEntry:
     first, last = offsets
     if math.prod(shape) * bits != 8 * (last - first):
         raise ValueError(f"the entry {name!r} has other bytes than its dtype and shape need")
-    return HeaderEntry(name, begin + first, last - first)
+    return HeaderEntry(name, begin + first, last - first, str(fields["dtype"]))
 
 
 def _sizes(value: Any) -> list[int] | None:

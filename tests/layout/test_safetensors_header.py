@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from safetensors import SafetensorError
 
-from onnx_align_pass.inspection.safetensors_header import read_header
+from onnx_align_pass.layout.safetensors_header import read_header
 
 GOOD = {
     "a": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]},
