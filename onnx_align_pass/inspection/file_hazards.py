@@ -135,7 +135,7 @@ def _wide_gap(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
             found=f"{widest:,} bytes",
             hint="All read it. "
             + (
-                "Between this model's tensors lie those of others; a file of its own has no such gap."
+                "Those of other models lie between; a data file of its own has no such gap."
                 if one.report.shared_with
                 else "Repack it with an alignment of at most 64 KiB."
             ),

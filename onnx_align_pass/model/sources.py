@@ -51,8 +51,8 @@ DROPPED: Final = frozenset({STALE_CHECKSUM, KEY_TWICE, UNKNOWN_KEY})
 """Notes of entries that the result will not have."""
 _BAD_HINT: Final = "The model is damaged; export it again."
 _MENDABLE_HINT: Final = (
-    "`onnx-align repair` mends what takes no guess, such as a length that counts padding; else export "
-    "the model again."
+    "`onnx-align repair` mends what takes no guess, such as a length that counts padding; "
+    "else export the model again."
 )
 
 
