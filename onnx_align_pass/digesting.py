@@ -73,6 +73,7 @@ def reads_explained() -> Iterator[None]:
             f"reading failed: {error.strerror or error}",
             file=str(error.filename),
             hint="Check the disk or its connection.",
+            code="data-file-unreadable",
         ) from None
 
 

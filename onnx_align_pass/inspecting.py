@@ -66,7 +66,7 @@ def _or_unreadable(model: Path, references: References, *, duplicates: bool) -> 
     try:
         return _inspect(model, references, duplicates=duplicates)
     except ModelError as error:
-        finding = Finding(error.code, "error", error)
+        finding = Finding.of("error", error)
         return ModelReport(model, _size(model), findings=(finding,), is_readable=False)
 
 

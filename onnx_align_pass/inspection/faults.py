@@ -4,6 +4,7 @@ Errors. One finding a tensor:
 
 - `bad-shape`: a dimension is negative, or the shape multiplies to more than a file can hold
 - `wrong-size`: the bytes are not as many as element type and shape need
+- `bad-numbers`: protobuf or the element type cannot make anything of them
 - `bytes-twice`: the bytes are given twice, or in a data file and inline
 - `stray-bytes`: an empty tensor, or one of strings, has bytes
 - `unsized-type`: strings, or an unknown element type, in a data file
@@ -24,7 +25,7 @@ Warnings: `checksum-unverified`, one a data file: it has a checksum, and nobody 
 right.
 
 Numbers in typed fields (`int32_data` ...) are not decoded: whether they are as many as the shape
-needs is known when they are read.
+needs is known when they are read, or where the inventory is a thorough one.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _of_tensors(inventory: Inventory) -> Iterator[Found]:
     for group in groups.values():
         fault = inventory.entries[group[0]].fault
         assert fault is not None, "entries without a fault were left out"
-        yield found_together("error", fault, group, also="more tensors of this file")
+        yield found_together("error", fault, group, where=" of this file")
 
 
 def _stray_bytes(inventory: Inventory) -> Iterator[Found]:
@@ -159,7 +160,7 @@ def _checksums(inventory: Inventory) -> Iterator[Found]:
     for home, group in groups.items():
         first = inventory.entries[group[0]].slot.name
         error = _unverified(first, inventory.homes[home])
-        yield found_together("warning", error, group, also="more tensors of this file")
+        yield found_together("warning", error, group, where=" of this file")
 
 
 def _unverified(tensor: str, file: Path) -> ExternalDataError:

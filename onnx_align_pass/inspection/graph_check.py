@@ -50,7 +50,7 @@ def checker_findings(inventory: Inventory) -> Iterator[Finding]:
     try:
         checker.check_model(light)
     except (checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
-        yield Finding("checker", "error", _complaint(error, inventory))
+        yield Finding.of("error", _complaint(error, inventory))
 
 
 def _lighten(entry: Entry, tensor: onnx.TensorProto, inventory: Inventory) -> None:
@@ -91,4 +91,5 @@ def _complaint(error: Exception, inventory: Inventory) -> BrokenModelError:
         f"onnx's checker refuses it: {text}",
         file=inventory.skeleton.path,
         hint="Runtimes that check models refuse it too; mend the exporter, or export it again.",
+        code="checker",
     )

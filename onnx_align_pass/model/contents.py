@@ -76,7 +76,10 @@ def check_opaque(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleto
         _numbers(tensor, skeleton)
     except DecodeError as error:
         raise TensorError(
-            f"its numbers cannot be read: {error}", tensor=facts.slot.name, file=skeleton.path
+            f"its numbers cannot be read: {error}",
+            tensor=facts.slot.name,
+            file=skeleton.path,
+            code="bad-numbers",
         ) from None
 
 
