@@ -12,6 +12,7 @@ from onnx_align_pass._version import __version__
 
 if TYPE_CHECKING:
     from onnx_align_pass.align import align_external_data_streaming, align_file, plan_file
+    from onnx_align_pass.digesting import digest_of
     from onnx_align_pass.errors import (
         AlignError,
         BrokenModelError,
@@ -70,11 +71,15 @@ if TYPE_CHECKING:
     from onnx_align_pass.rules import Rule
     from onnx_align_pass.rules_text import parse_rule, rule_text
     from onnx_align_pass.saving import save, save_shared
+    from onnx_align_pass.shared import align_shared
     from onnx_align_pass.tensors import TensorFacts
     from onnx_align_pass.transfer.recover import Leftover, recover_folder
+    from onnx_align_pass.verify_report import ModelVerification, VerifyReport
+    from onnx_align_pass.verifying import verify_file
 
 _HOME = {
     "align": ("align_external_data_streaming", "align_file", "plan_file"),
+    "digesting": ("digest_of",),
     "errors": (
         "AlignError",
         "BrokenModelError",
@@ -136,8 +141,14 @@ _HOME = {
     "rules": ("Rule",),
     "rules_text": ("parse_rule", "rule_text"),
     "saving": ("save", "save_shared"),
+    "shared": ("align_shared",),
     "tensors": ("TensorFacts",),
     "transfer.recover": ("Leftover", "recover_folder"),
+    "verify_report": (
+        "ModelVerification",
+        "VerifyReport",
+    ),
+    "verifying": ("verify_file",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -166,6 +177,7 @@ __all__ = [
     "ModelError",
     "ModelNotFoundError",
     "ModelReport",
+    "ModelVerification",
     "PassFailedError",
     "PassOptionError",
     "PassTextError",
@@ -193,13 +205,16 @@ __all__ = [
     "UnsafeDataFileError",
     "UsageError",
     "VerifyError",
+    "VerifyReport",
     "WriteAlignedPass",
     "WriteError",
     "__version__",
     "align_external_data_streaming",
     "align_file",
     "align_pipeline",
+    "align_shared",
     "decision_of",
+    "digest_of",
     "find_preset",
     "inspect_file",
     "inspect_folder",
@@ -217,6 +232,7 @@ __all__ = [
     "save",
     "save_shared",
     "tag_tensor",
+    "verify_file",
 ]
 
 

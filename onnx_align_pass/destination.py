@@ -44,6 +44,8 @@ class Destination:
     the files that it is read from."""
     source_moves: bool = False
     """All of the source's tensors are: what it was read from may be removed too."""
+    data_like: os.stat_result | None = None
+    """Whose mode and owner data files get that replace none; None: those of new files."""
 
     @classmethod
     def of(cls, source: Path, destination: Path | None, *, overwrite: bool) -> Destination:

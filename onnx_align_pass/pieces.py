@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
@@ -21,7 +22,7 @@ def bind_plan(prepared: Prepared) -> None:
     """Write the planned ranges into the model; doing it twice changes nothing."""
     bind(
         prepared.skeleton,
-        zip(prepared.plan.placements, prepared.placed, strict=True),
+        chain(zip(prepared.plan.placements, prepared.placed, strict=True), prepared.pointing),
         prepared.returned,
     )
 

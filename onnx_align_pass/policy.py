@@ -217,7 +217,11 @@ class LayoutPolicy:
     no two tensors share bytes there.
     """
     dedupe: bool = False
-    """Whether tensors of equal dtype, size and bytes are stored once."""
+    """Whether tensors of equal dtype, size and bytes are stored once, within a data file.
+
+    What looks alike is read when the plan is made. A range that tensors share already stays one,
+    with or without this. In a safetensors file each tensor has its own bytes.
+    """
 
     def __post_init__(self) -> None:
         power_of_two("alignment", self.alignment)

@@ -11,21 +11,36 @@ from pathlib import Path
 import onnx
 
 from onnx_align_pass.errors import ExternalDataError
-from onnx_align_pass.layout.check import check_plan
-from onnx_align_pass.layout.plan import LayoutPlan
-from onnx_align_pass.layout.planner import make_plan
+from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.model.feeds import feeds_of
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
 from onnx_align_pass.model.sources import DROPPED, facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.origin import Origin
+from onnx_align_pass.planning import proven_plan
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.rules_text import rule_notes
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorRequest
 from onnx_align_pass.transfer.open_source import SourceFiles
 
-__all__ = ["Prepared", "open_sources", "prepare"]
+__all__ = ["Prepared", "Reading", "open_sources", "prepare", "read_tensors"]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A model that was read, with what is decided for each of its tensors."""
+
+    skeleton: Skeleton
+    placed: tuple[onnx.TensorProto, ...]
+    """The skeleton's tensors that will be external, in declaration order."""
+    returned: tuple[tuple[TensorRequest, onnx.TensorProto], ...]
+    """The tensors that are external now and will be inline."""
+    requests: tuple[TensorRequest, ...]
+    notes: tuple[str, ...]
+    """What a person should know of the external data entries."""
+    drops_entries: bool
+    """Whether some tensor has external data entries that the result will not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +62,8 @@ class Prepared:
     """Data files that the result points at besides those of the plan, relative to its folder."""
     kept_tensors: int = 0
     """How many tensors lie there."""
+    pointing: tuple[tuple[Placement, onnx.TensorProto], ...] = ()
+    """Those of them that do not lie there yet as the model has it, with where they will."""
 
     @property
     def homes(self) -> frozenset[str]:
@@ -82,6 +99,35 @@ def prepare(
         ModelError: The model is broken, or names bytes that cannot be read.
         PlanError: A defect of the planner.
     """
+    found = read_tensors(source, files, storage)
+    plan = proven_plan(
+        found.requests,
+        layout,
+        files,
+        model_name=model_name,
+        keep_homes=in_place and layout.keeps_homes,
+        notes=[
+            *found.notes,
+            *files.notes,
+            *rule_notes(storage.rules, [one.facts for one in found.requests]),
+        ],
+    )
+    return Prepared(
+        found.skeleton,
+        found.placed,
+        found.returned,
+        found.requests,
+        plan,
+        drops_entries=found.drops_entries,
+    )
+
+
+def read_tensors(source: Path, files: SourceFiles, storage: StoragePolicy) -> Reading:
+    """Read a model, find the bytes of its tensors and decide for each.
+
+    Raises:
+        ModelError: The model is broken, or names bytes that cannot be read.
+    """
     skeleton = read_skeleton(source)
     placed: list[onnx.TensorProto] = []
     returned: list[tuple[TensorRequest, onnx.TensorProto]] = []
@@ -108,24 +154,12 @@ def prepare(
             placed.append(tensor)
         elif external:
             returned.append((request, tensor))
-    plan = make_plan(
-        requests,
-        layout,
-        model_name=model_name,
-        keep_homes=in_place and layout.keeps_homes,
-        notes=[
-            *(f"{_tensors(count)} {note}" for note, count in notes.items()),
-            *files.notes,
-            *rule_notes(storage.rules, [one.facts for one in requests]),
-        ],
-    )
-    check_plan(plan, layout)
-    return Prepared(
+    return Reading(
         skeleton,
         tuple(placed),
         tuple(returned),
         tuple(requests),
-        plan,
+        notes=tuple(f"{_tensors(count)} {note}" for note, count in notes.items()),
         drops_entries=not DROPPED.isdisjoint(notes),
     )
 

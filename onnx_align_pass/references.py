@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,9 +30,14 @@ class Sharers:
 
 
 class References:
-    """Who points at what. A model is read again when its file is another one, or was changed."""
+    """Who points at what. A model is read again when its file is another one, or was changed.
 
-    def __init__(self) -> None:
+    Args:
+        besides: Models, in resolved folders, that are never taken for others.
+    """
+
+    def __init__(self, besides: Collection[Path] = ()) -> None:
+        self._besides = frozenset(besides)
         self._of: dict[Path, tuple[FileIdentity | None, frozenset[str] | ModelError]] = {}
 
     def of(self, model: Path) -> frozenset[str] | ModelError:
@@ -60,7 +66,7 @@ class References:
         folder = Path(os.path.realpath(data.parent))
         for place in (folder, *folder.parents):
             for other in _models_in(place):
-                if wanted is None or str(other) == own:
+                if wanted is None or str(other) == own or other in self._besides:
                     continue
                 names = self.of(other)
                 if isinstance(names, frozenset):

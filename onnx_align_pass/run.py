@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -15,6 +15,7 @@ from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.references import References
 from onnx_align_pass.report import DataFile, ModelAlignment
+from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.kernel import sync_folder, sync_path
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
@@ -67,7 +68,13 @@ class Run:
     resume_collector: Callable[[], None]
 
     def publish(self, prepared: Prepared, files: SourceFiles) -> ModelAlignment:
-        """Stage and publish.
+        """Stage and publish. Raises what `publish_data` raises."""
+        return self.publish_data(prepared, files)[0]
+
+    def publish_data(
+        self, prepared: Prepared, files: SourceFiles
+    ) -> tuple[ModelAlignment, Mapping[str, FileState]]:
+        """Stage and publish; also say what the data files were then, by name.
 
         Raises:
             ModelError: The destination is refused, or a source cannot be read; all is as it was.
@@ -87,7 +94,7 @@ class Run:
             durable=self.options.durable,
             verify=self.options.verify,
         )
-        return self._report(prepared, replacement, written)
+        return self._report(prepared, replacement, written), written.data
 
     def leave(self, prepared: Prepared, model_bytes: int) -> ModelAlignment:
         """Report that the model lies as planned already; nothing is written.

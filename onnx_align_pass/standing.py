@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import VerifyError
+from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.emit import emit, size_of
 from onnx_align_pass.pieces import begins_as_planned, bind_plan, data_pieces, model_pieces
 from onnx_align_pass.prepare import Prepared
@@ -17,7 +19,7 @@ from onnx_align_pass.transfer.compare import compare_pieces
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.steps import Piece
 
-__all__ = ["holds", "is_published"]
+__all__ = ["data_holds", "holds", "is_published", "model_holds"]
 
 
 def holds(
@@ -34,18 +36,49 @@ def holds(
     Raises:
         ModelError: A source cannot be read.
     """
-    plan, folder = prepared.plan, destination.folder
+    wanted = [_model(prepared, destination.model), *_data(prepared.plan, destination.folder)]
+    return _are_there(wanted, files, buffer)
+
+
+def model_holds(prepared: Prepared, model: Path, files: SourceFiles, buffer: memoryview) -> bool:
+    """Whether the model file alone is what would be written; see `holds`."""
+    return _are_there([_model(prepared, model)], files, buffer)
+
+
+def data_holds(plan: LayoutPlan, folder: Path, files: SourceFiles, buffer: memoryview) -> bool:
+    """Whether the data files alone are what would be written; see `holds`."""
+    return _are_there(list(_data(plan, folder)), files, buffer)
+
+
+class _Wanted(NamedTuple):
+    """A file as it would be written."""
+
+    path: Path
+    size: int
+    pieces: Sequence[Piece]
+    file: PlannedFile | None = None
+    """As it is planned, where it is a data file."""
+
+
+def _model(prepared: Prepared, model: Path) -> _Wanted:
     bind_plan(prepared)
     parts = emit(prepared.skeleton)
-    sizes = {destination.model: size_of(parts)}
-    sizes.update({folder / file.name: file.size for file in plan.files})
-    if any(_plain_size(path) != size for path, size in sizes.items()):
+    return _Wanted(model, size_of(parts), model_pieces(parts))
+
+
+def _data(plan: LayoutPlan, folder: Path) -> Iterator[_Wanted]:
+    return (
+        _Wanted(folder / file.name, file.size, pieces, file) for file, pieces in data_pieces(plan)
+    )
+
+
+def _are_there(wanted: Sequence[_Wanted], files: SourceFiles, buffer: memoryview) -> bool:
+    if any(_plain_size(one.path) != one.size for one in wanted):
         return False
     try:
-        compare_pieces(destination.model, model_pieces(parts), files, buffer)
-        for file, pieces in data_pieces(plan):
-            path = folder / file.name
-            if not _lies_there(pieces[bool(file.header) :], path):
+        for path, _, pieces, file in wanted:
+            header = file is not None and bool(file.header)
+            if file is None or not _lies_there(pieces[header:], path):
                 compare_pieces(path, pieces, files, buffer)
             elif not begins_as_planned(file, path, files):
                 return False

@@ -6,7 +6,7 @@ dataclass takes three times as long to make.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
@@ -92,6 +92,8 @@ class TensorRequest(NamedTuple):
     """What holds its bytes when it is inline: `inline` for raw_data, else the field's name."""
     home: str | None = None
     """The data file it lives in now, as the model names it; None when inline."""
+    tie: Hashable = None
+    """Tensors of one tie share one range; None: those do that share one now."""
 
     @property
     def origin(self) -> str:

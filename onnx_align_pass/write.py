@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination, Replacement
@@ -38,6 +38,8 @@ class Written:
     model_bytes: int
     moved: dict[str, int]
     """Bytes by the rung that moved them."""
+    data: Mapping[str, FileState] = field(default_factory=dict)
+    """The data files, as they were published."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +91,17 @@ def write(
         # NFS and FUSE keep a file that is open, under a hidden name, and with it its folder.
         files.close()
         progress.phase(PUBLISHING)
+        journal = _journal(stage, destination, replacement)
         with explained(destination.model, needed, reads=False):
             commit(
                 stage,
-                _journal(stage, destination, replacement),
+                journal,
                 durable=durable,
                 recheck=recheck,
                 also_lock=[(destination.folder / name).parent for name in prepared.kept],
             )
     model = next(job for job in jobs if job.path == stage.path / MODEL)
-    return Written(model.size, dict(ladder.moved))
+    return Written(model.size, dict(ladder.moved), journal.data_after)
 
 
 def _jobs(
@@ -108,7 +111,7 @@ def _jobs(
     plan, folder = prepared.plan, destination.folder
     model_stat = _stat(destination.model)
     # What leaves a private model in place stays as private.
-    new_stat = model_stat if destination.in_place else None
+    new_stat = model_stat if destination.in_place else destination.data_like
     jobs = [
         _Job(
             stage.data_path(file.name),

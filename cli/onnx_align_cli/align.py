@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext, redirect_stdout
@@ -14,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from onnx_align_cli import options
-from onnx_align_cli.options import OUTPUT, WRITING
+from onnx_align_cli import options, writing
+from onnx_align_cli.options import LAYOUT, WRITING
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
+from onnx_align_cli.target import target_of
 from onnx_align_pass.errors import UsageError
 
 if TYPE_CHECKING:
@@ -29,11 +28,12 @@ __all__ = ["align"]
 
 def align(
     source: options.Source,
-    destination: Annotated[
-        str | None,
+    more: Annotated[
+        list[str] | None,
         typer.Argument(
-            metavar="DST",
-            help="The new model, or a folder for it; for a folder of models, the new folder.",
+            metavar="[SRC ...] DST",
+            help="The new model, or a folder for it; for a folder of models, the new folder. "
+            "Several models need --shared-data.",
             show_default=False,
         ),
     ] = None,
@@ -48,38 +48,21 @@ def align(
     max_shard_size: options.MaxShardSize = None,
     rules: options.Rules = None,
     dedupe: options.Dedupe = None,
-    in_place: Annotated[
-        bool,
+    shared_data: Annotated[
+        str | None,
         typer.Option(
-            "--in-place",
-            help="Replace the model and its data; a crash leaves the old pair or the new one.",
-            rich_help_panel=WRITING,
+            "--shared-data",
+            metavar="NAME",
+            help="Several SRC, a folder as DST: what their tensors hold goes into this one data "
+            "file, once.",
+            show_default=False,
+            rich_help_panel=LAYOUT,
         ),
-    ] = False,
-    verify: Annotated[
-        bool,
-        typer.Option(
-            "--verify",
-            help="Read everything back and compare it before it is published.",
-            rich_help_panel=WRITING,
-        ),
-    ] = False,
-    durable: Annotated[
-        bool,
-        typer.Option(
-            "--durable/--no-durable",
-            help="Return only when the result is on the disk.",
-            rich_help_panel=WRITING,
-        ),
-    ] = True,
-    force: Annotated[
-        bool,
-        typer.Option(
-            "--force",
-            help="Replace what exists at DST. Never the source, nor another model's data.",
-            rich_help_panel=WRITING,
-        ),
-    ] = False,
+    ] = None,
+    in_place: writing.InPlace = False,
+    verify: writing.Verify = False,
+    durable: writing.Durable = True,
+    force: writing.Force = False,
     before: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,19 +74,31 @@ def align(
         ),
     ] = None,
     as_json: options.AsJson = False,
-    quiet: Annotated[
-        bool,
-        typer.Option("--quiet", "-q", help="Print nothing on success.", rich_help_panel=OUTPUT),
-    ] = False,
+    quiet: writing.Quiet = False,
 ) -> None:
     """Repack a model's weights so that every tensor starts on its boundary.
 
     The weights go from file to file and never through memory; tensors that are inside the .onnx
     move out. Sizes are bytes, or 64KiB, 2GB and the like. With --before the model goes through
     onnx-ir's passes on its way; what onnx-ir cannot hold is refused, not lost.
+
     Example: onnx-align align model.onnx aligned/ --preset windows --verify
     """
-    target = _target(source, destination, in_place=in_place)
+    paths = more or []
+    destination = paths[-1] if paths else None
+    sources = [source, *map(options.given_path, paths[:-1])]
+    if shared_data is None and len(sources) > 1:
+        raise UsageError(
+            f"{len(sources)} models and one destination",
+            hint="Name their common data file with --shared-data, or align them one by one.",
+        )
+    if shared_data is not None:
+        _check_shared(
+            shared_data, destination, in_place=in_place, external_data=external_data, before=before
+        )
+        target: Path | None = Path(destination or "")
+    else:
+        target = target_of("align", source, destination, in_place=in_place)
     wanted = options.chosen(
         preset,
         rules=rules,
@@ -122,12 +117,7 @@ def align(
         from onnx_align_cli.show_align import show_report
         from onnx_align_cli.watch import watched
 
-        if before:
-            from onnx_align_pass.with_passes import align_with_passes
-
-            repack: Callable[..., AlignReport] = partial(align_with_passes, before=before)
-        else:
-            from onnx_align_pass.align import align_file as repack
+        repack = _repack(sources, shared_data, before)
 
     # A pass that prints must not get into the result.
     result_alone = redirect_stdout(sys.stderr) if before else nullcontext()
@@ -137,7 +127,6 @@ def align(
         watched(bar) as progress,
     ):
         report = repack(
-            source,
             target,
             storage=wanted.storage,
             layout=wanted.layout,
@@ -153,6 +142,45 @@ def align(
         show_report(report)
 
 
+def _check_shared(
+    shared_data: str,
+    destination: str | None,
+    *,
+    in_place: bool,
+    external_data: str | None,
+    before: list[str] | None,
+) -> None:
+    refused = {
+        "--in-place": in_place,
+        "--external-data": external_data is not None,
+        "--before": bool(before),
+    }
+    for option, is_given in refused.items():
+        if is_given:
+            raise UsageError(f"both --shared-data and {option}", hint=f"Leave {option} out.")
+    if not shared_data:
+        raise UsageError("--shared-data is empty", needed="the name of a data file")
+    if not destination:
+        raise UsageError("--shared-data needs a folder for the models: the last path")
+
+
+def _repack(
+    sources: list[Path], shared_data: str | None, before: list[str] | None
+) -> Callable[..., AlignReport]:
+    """The call of the core: all that it lacks is the destination, and how."""
+    if shared_data is not None:
+        from onnx_align_pass.shared import align_shared
+
+        return partial(align_shared, sources, shared_data=shared_data)
+    if before:
+        from onnx_align_pass.with_passes import align_with_passes
+
+        return partial(align_with_passes, sources[0], before=before)
+    from onnx_align_pass.align import align_file
+
+    return partial(align_file, sources[0])
+
+
 def _advised(report: AlignReport, preset: Preset | None) -> AlignReport:
     """Note with each model what its consumer wants to be told."""
     if preset is None:
@@ -162,31 +190,3 @@ def _advised(report: AlignReport, preset: Preset | None) -> AlignReport:
         advice = preset.advice_for(len(model.data_files))
         models.append(replace(model, notes=(*model.notes, advice)) if advice else model)
     return replace(report, models=tuple(models))
-
-
-def _target(source: Path, destination: str | None, *, in_place: bool) -> Path | None:
-    if destination is None and not in_place:
-        typed = f"onnx-align align {shlex.quote(str(source))}"
-        raise UsageError(
-            "where should the result go?",
-            hint=f"Type `{typed} DST` for a new model, or `{typed} --in-place`.",
-        )
-    if destination is None:
-        return None
-    if in_place:
-        raise UsageError(
-            f"both a destination ({destination}) and --in-place",
-            hint="Leave one of them out.",
-        )
-    if not destination:
-        raise UsageError("DST is empty", needed="a path", hint="Give one, or --in-place.")
-    if source.is_dir() or Path(destination).is_dir():
-        return Path(destination)
-    if destination.endswith(("/", os.sep)):
-        return Path(destination, source.name)
-    if source.suffix and not Path(destination).suffix:
-        raise UsageError(
-            f"is {destination} a folder, or a model without .onnx?",
-            hint=f"Type {destination}/ or {destination}.onnx.",
-        )
-    return Path(destination)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,9 +93,10 @@ def _show(reports: Sequence[ModelReport], *, folder: bool, tensors: bool) -> Non
 
 def _with_digest(report: ModelReport) -> ModelReport:
     """A report with its digest, or with why it has none."""
-    digest_of = import_module("onnx_align_pass.digesting").digest_of
+    from onnx_align_pass.digesting import digest_of
+
     try:
-        return replace(report, digest=str(digest_of(report.model)))
+        return replace(report, digest=digest_of(report.model))
     except ModelError as error:
         return replace(report, notes=(*report.notes, f"no digest: {error.sentence}"))
 
@@ -109,11 +109,11 @@ def _check_page(path: Path) -> None:
 
 def _write_page(path: Path, reports: Sequence[ModelReport]) -> None:
     from onnx_align_cli.page_file import write_page
+    from onnx_align_pass.inspection.page import html_page
 
-    html_page = import_module("onnx_align_pass.inspection.page").html_page
     inputs = [one.model for one in reports]
     inputs += [one.model.parent / file.name for one in reports for file in one.files]
-    write_page(path, str(html_page([one.to_json() for one in reports])), inputs)
+    write_page(path, html_page([one.to_json() for one in reports]), inputs)
     hint(f"wrote {printable(str(path))}")
 
 

@@ -221,6 +221,7 @@ class ModelReport:
         """Return plain values for `json.dumps`."""
         return {
             "model": printable(str(self.model)),
+            "readable": self.is_readable,
             "model_bytes": self.model_bytes,
             "digest": self.digest,
             "inline": self.inline.to_json(),

@@ -17,14 +17,14 @@ import onnx_ir as ir
 from onnx_align_pass.errors import ModelError, PlanError, TensorError, cause_of
 from onnx_align_pass.ir.collected import Collected
 from onnx_align_pass.ir.sources import ModelSources
-from onnx_align_pass.layout.check import check_plan
 from onnx_align_pass.layout.names import default_data_name, is_shard_of
-from onnx_align_pass.layout.planner import make_plan
+from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.model.skeleton import CUT_BYTES, Skeleton
 from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.passes.bind import stand_in, stood_in
 from onnx_align_pass.passes.collect import Held
+from onnx_align_pass.planning import proven_plan
 from onnx_align_pass.policy import LayoutPolicy, StorageDecision
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.rules import Rule
@@ -94,14 +94,16 @@ def prepare_model(
     decisions = {one.facts.slot.place: one.decision for one in collected}
     placed, returned, requests = _found_again(skeleton, by_place, kept, decisions)
     layout = _beside(layout, frozenset(kept.values()), destination.name)
-    plan = make_plan(
+    plan = proven_plan(
         requests,
         layout,
+        files,
         model_name=destination.name,
         keep_homes=keep_homes,
         notes=[*files.notes, *rule_notes(rules, [one.facts for one in collected])],
     )
-    check_plan(plan, layout)
+    if ahead is not None:
+        _skip_unwritten(plan, ahead)
     return Prepared(
         skeleton,
         tuple(placed),
@@ -112,6 +114,14 @@ def prepare_model(
         kept=frozenset(kept.values()),
         kept_tensors=len(kept),
     )
+
+
+def _skip_unwritten(plan: LayoutPlan, ahead: Ahead) -> None:
+    """Let no tensor be made ahead that shares the bytes of another."""
+    written = {id(one.request.source) for one in plan.placements if one.tied_to is None}
+    for one in plan.placements:
+        if one.request.source is not None and id(one.request.source) not in written:
+            ahead.skip(one.request.source)
 
 
 def _beside(layout: LayoutPolicy, kept: frozenset[str], model_name: str) -> LayoutPolicy:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from typing import TypeAlias
 
 from onnx_align_pass.layout.limits import (
     check_header_size,
@@ -26,7 +27,7 @@ from onnx_align_pass.tensors import TensorRequest
 
 __all__ = ["make_plan", "round_up"]
 
-Tie = tuple[str, int, int]
+Tie: TypeAlias = Hashable
 
 
 def make_plan(
@@ -245,7 +246,9 @@ def _parted(count: int) -> list[str]:
 
 
 def _tie(request: TensorRequest) -> Tie | None:
-    """What two tensors must share to be tied: bytes of one data file, or the very same source."""
+    """What tied tensors share: what was found equal, a range of a data file, or the very source."""
+    if request.tie is not None:
+        return request.tie
     source = request.source
     if source is None:
         return None

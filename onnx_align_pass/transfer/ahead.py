@@ -5,9 +5,14 @@ from __future__ import annotations
 import threading
 from typing import Self
 
-from onnx_align_pass.spans import BufferSource
+from onnx_align_pass.spans import BufferSource, Source
 
-__all__ = ["Ahead"]
+__all__ = ["Ahead", "bare"]
+
+
+def bare(source: Source) -> Source:
+    """The source that was wrapped, so that to load it takes nothing from what is made ahead."""
+    return source.source if isinstance(source, _Wrapped) else source
 
 
 class Ahead:
@@ -37,6 +42,12 @@ class Ahead:
         wrapped = _Wrapped(self, source)
         self._waiting.append(wrapped)
         return wrapped
+
+    def skip(self, source: Source) -> None:
+        """Load a source no more ahead, as it will not be asked for; before the first is."""
+        if isinstance(source, _Wrapped):
+            with self._changed:
+                source.begun = source.taken = True
 
     def take(self, wrapped: _Wrapped) -> bytes | memoryview:
         """The bytes of a source, loaded here if nowhere else."""

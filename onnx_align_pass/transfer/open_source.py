@@ -73,10 +73,32 @@ class SourceFiles:
         """Let a file that the user named be anywhere, a symlink, or have several links."""
         self._trusted.add(path)
 
+    @property
+    def seen(self) -> frozenset[Path]:
+        """The files that were looked at."""
+        return frozenset(self._seen)
+
+    def adopt(self, other: SourceFiles) -> None:
+        """Take over what other sources have seen: each file as it was then, under their rules.
+
+        Raises:
+            SourceChangedError: A file that both have seen was not the same.
+        """
+        for path, identity in other._seen.items():
+            if self._seen.setdefault(path, identity) != identity:
+                raise _changed(path)
+        self._trusted |= other._trusted
+        self.notes += [note for note in other.notes if note not in self.notes]
+
     def expect(self, path: Path, identity: FileIdentity) -> None:
         """Let a file be read only as it was when `identity` was taken."""
         self._seen[path] = identity
         self._expected.add(path)
+
+    def forget(self, path: Path) -> None:
+        """Let a file be changed that was seen, or expected."""
+        self._seen.pop(path, None)
+        self._expected.discard(path)
 
     def fd(self, path: Path, *, tensor: str | None = None) -> int:
         """Return a descriptor that can be read until the next call.

@@ -10,6 +10,7 @@ from typing import Any
 
 from onnx_align_pass import AlignError
 from tests.commit.scenes import Scene
+from tests.commit.shared_scenes import SharedScene
 from tests.commit.traced import Call, Tracer
 
 __all__ = ["CHANGES", "Wrongs", "changes_of", "kill", "killed"]
@@ -56,7 +57,11 @@ def kill(tracer: Tracer, task: dict[str, Any], point: Call, faults: Sequence[str
 
 
 def killed(
-    tracer: Tracer, scene: Scene, root: Path, *faults: str, only: Sequence[str] = CHANGES
+    tracer: Tracer,
+    scene: Scene | SharedScene,
+    root: Path,
+    *faults: str,
+    only: Sequence[str] = CHANGES,
 ) -> Iterator[Call]:
     """Kill the run of a scene at one call after the other, each time from the start.
 

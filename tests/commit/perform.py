@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from onnx_align_pass import AlignError, LayoutPolicy, align_file, recover_folder
+from onnx_align_pass.shared import align_shared
 
 __all__ = ["perform"]
 
@@ -41,16 +42,18 @@ def call(task: dict[str, Any]) -> list[str]:
     if task["call"] == "recover":
         found = recover_folder(Path(task["folder"]))
         return [leftover.outcome for leftover in found]
-    layout = LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task})
-    report = align_file(
-        task["source"],
-        task["destination"],
-        layout=layout,
-        progress=Stopping(task.get("stop_at", "")),
-        overwrite=task.get("overwrite", False),
-        durable=task.get("durable", True),
-        verify=task.get("verify", False),
-    )
+    options: dict[str, Any] = {
+        "layout": LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task}),
+        "progress": Stopping(task.get("stop_at", "")),
+        "overwrite": task.get("overwrite", False),
+        "durable": task.get("durable", True),
+        "verify": task.get("verify", False),
+    }
+    if task["call"] == "share":
+        named = {"shared_data": task["shared_data"], **options}
+        report = align_shared(task["sources"], task["destination"], **named)
+    else:
+        report = align_file(task["source"], task["destination"], **options)
     return ["unchanged" if model.unchanged else "written" for model in report.models]
 
 

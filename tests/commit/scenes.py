@@ -10,7 +10,7 @@ from onnx import GraphProto, TensorProto
 
 from tests.corpus.build import external, model_of, showing, tensor
 
-__all__ = ["SCENES", "Scene", "task"]
+__all__ = ["SCENES", "Scene", "Task", "bystanders", "task", "write"]
 
 Task = dict[str, object]
 """What `server` is told to do: JSON."""

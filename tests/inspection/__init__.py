@@ -1,0 +1,1 @@
+"""What a model holds and what is wrong with it, as values, and as a page."""

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import onnx
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper, numpy_helper
@@ -88,16 +86,3 @@ def test_numbers_that_cannot_be_decoded_equal_nothing(tmp_path: Path) -> None:
     ]
     report = inspect_file(write(tmp_path, showing(bad)))
     assert report.duplicates == ()
-
-
-def test_only_what_a_sample_finds_alike_is_read_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn = [(0, 3000, 0, True), (0, 3000, 1, True), (0, 1025, 0, True)]
-    source = build(tmp_path, drawn)
-    other = bytearray((tmp_path / DATA).read_bytes())
-    other[0] ^= 1
-    (tmp_path / DATA).write_bytes(other)
-    monkeypatch.setattr("onnx_align_pass.inspection.duplicates.parts_of", None)
-    assert inspect_file(source).duplicates == ()
-    assert onnx.load(source).graph.initializer[0].name == "w0"

@@ -1,0 +1,93 @@
+"""Bytes that no tensor uses are gone after a repack, wherever they lay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from onnx_align_pass import LayoutPolicy, align_file, load, save
+from tests.corpus import oracle
+from tests.corpus.build import DATA, numbers, point, showing, tensor, write
+
+PAGE = 4096
+DEAD = b"\xee"
+LAYOUTS = {
+    "gaps": [5, 7, 11, 0],
+    "a tail": [0, 0, 0, 3 * PAGE],
+    "a short tail": [0, 0, 0, 1],
+    "a hole of whole pages": [0, 2 * PAGE, 0, 0],
+    "a head": [PAGE, 0, 0, 0],
+}
+"""Dead bytes before each of three tensors of a page, and behind the last."""
+
+
+def model_with(folder: Path, dead: Sequence[int], names: Sequence[str] = "abc") -> Path:
+    """Three tensors of a page each in a data file, with dead bytes around them."""
+    folder.mkdir()
+    content, tensors = b"", []
+    for name, before in zip(names, dead, strict=False):
+        one = tensor(name, [PAGE // 4])
+        content += DEAD * before
+        entries = {"location": DATA, "offset": str(len(content)), "length": str(PAGE)}
+        content += one.raw_data
+        tensors.append(point(one, entries.items()))
+    (folder / DATA).write_bytes(content + DEAD * dead[-1])
+    return write(folder, showing(tensors))
+
+
+def packed(names: Sequence[str] = "abc") -> bytes:
+    """The data file without a dead byte."""
+    return b"".join(numbers(name, [PAGE // 4]).tobytes() for name in names)
+
+
+@pytest.mark.parametrize("dead", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("dedupe", [False, True])
+def test_they_are_gone_in_place_and_at_a_new_place(
+    dead: list[int], dedupe: bool, tmp_path: Path
+) -> None:
+    model = model_with(tmp_path / "model", dead)
+    before, layout = oracle.tensors(model), LayoutPolicy(dedupe=dedupe)
+    align_file(model, tmp_path / "new" / "model.onnx", layout=layout)
+    assert not align_file(model, layout=layout).models[0].unchanged
+    for folder in ("model", "new"):
+        assert (tmp_path / folder / DATA).read_bytes() == packed()
+        assert oracle.tensors(tmp_path / folder / "model.onnx") == before
+    assert align_file(model, layout=layout).models[0].unchanged
+
+
+@pytest.mark.parametrize("dead", LAYOUTS.values(), ids=LAYOUTS)
+def test_they_are_gone_when_the_model_is_saved_over_itself(dead: list[int], tmp_path: Path) -> None:
+    model = model_with(tmp_path / "model", dead)
+    before = oracle.tensors(model)
+    assert not save(load(model), model).models[0].unchanged
+    assert (model.parent / DATA).read_bytes() == packed()
+    assert oracle.tensors(model) == before
+
+
+def test_the_bytes_of_a_tensor_that_was_removed_are_gone(tmp_path: Path) -> None:
+    model = model_with(tmp_path / "model", [0, 0, 0, 0])
+    proto = oracle.parse(model)
+    del proto.graph.initializer[1], proto.graph.node[1], proto.graph.output[1]
+    model.write_bytes(proto.SerializeToString())
+    assert not align_file(model).models[0].unchanged
+    assert (model.parent / DATA).read_bytes() == packed("ac")
+
+
+def test_a_data_file_of_which_nothing_is_used_is_removed(tmp_path: Path) -> None:
+    model = model_with(tmp_path / "model", [0, 0, 0, 0])
+    report = align_file(model, layout=LayoutPolicy(data_name="other.data"))
+    assert report.models[0].removed == (DATA,)
+    assert sorted(path.name for path in model.parent.iterdir()) == ["model.onnx", "other.data"]
+
+
+def test_the_range_that_a_tensor_left_to_share_anothers_is_gone(tmp_path: Path) -> None:
+    model = model_with(tmp_path / "model", [0, 0, 0, 0], "abb")
+    proto = oracle.parse(model)
+    proto.graph.initializer[2].external_data[1].value = str(PAGE)
+    proto.graph.initializer[2].name = "again"
+    proto.graph.node[2].input[0] = "again"
+    model.write_bytes(proto.SerializeToString())
+    align_file(model)
+    assert (model.parent / DATA).read_bytes() == packed("ab")
