@@ -77,9 +77,10 @@ def _size(path: Path) -> int:
         return 0
 
 
+@collector_paused()
 def _inspect(path: Path, references: References, *, duplicates: bool) -> ModelReport:
     try:
-        with collector_paused(), inventory_of(path) as inventory:
+        with inventory_of(path) as inventory:
             report = _report(inventory, references, duplicates=duplicates)
             inventory.files.verify_unchanged()  # or it is of two models, neither of which there was
             return report

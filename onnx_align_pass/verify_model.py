@@ -42,6 +42,7 @@ class Asked:
     """What is known of the models of a folder; shared by the models of one run."""
 
 
+@collector_paused()
 def verify_model(model: Path, other: Path | None, asked: Asked) -> ModelVerification:
     """Check one model, and compare it with another if there is one.
 
@@ -50,7 +51,6 @@ def verify_model(model: Path, other: Path | None, asked: Asked) -> ModelVerifica
     """
     started = time.perf_counter()
     with ExitStack() as stack:
-        stack.enter_context(collector_paused())
         stack.enter_context(reads_explained())
         inventory = stack.enter_context(inventory_of(model, thorough=True))
         opposite = None

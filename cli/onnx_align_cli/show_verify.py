@@ -132,9 +132,7 @@ def _many(count: int, word: str) -> str:
     return f"{count:,} {word}{'' if count == 1 else 's'}"
 
 
-def _totals(
-    report: VerifyReport, preset: str | None, strict: bool
-) -> Iterator[tuple[str, str]]:
+def _totals(report: VerifyReport, preset: str | None, strict: bool) -> Iterator[tuple[str, str]]:
     # A model that could not be read was not looked into.
     checked = dict.fromkeys(one for model in report.models for one in model.checked)
     yield "checked", _checked(tuple(checked), preset) or "nothing"

@@ -39,7 +39,6 @@ import onnx
 
 from onnx_align_pass.errors import ExternalDataError, TensorError
 from onnx_align_pass.findings import Finding
-from onnx_align_pass.inspection.files import claims_by_file
 from onnx_align_pass.inspection.found import Found, found, found_together
 from onnx_align_pass.inspection.inventory import Entry, Inventory
 from onnx_align_pass.inspection.ranges import overlaps
@@ -95,7 +94,7 @@ def _stray_bytes(inventory: Inventory) -> Iterator[Found]:
 
 def _overlaps(inventory: Inventory) -> Iterator[Found]:
     entries, homes = inventory.entries, inventory.homes
-    for name, claims in claims_by_file(inventory).items():
+    for name, claims in inventory.claims.items():
         pairs = list(overlaps(claims))
         if not pairs:
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.lying import kept_in, lying_in
 from onnx_align_pass.inspection.report import PresetReport
-from onnx_align_pass.layout.satisfy import Breach, Lying, first_breach
+from onnx_align_pass.layout.satisfy import Breach, Laid, Lying
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.presets import Preset
 
@@ -54,8 +55,7 @@ class _Held:
         if key not in self._inline:
             self._inline[key] = self._kept_in(storage)
         yield self._inline[key]
-        lying = lying_in(self._inventory, storage) if storage.rules else self._lying
-        first, count = first_breach(lying, self._sizes, preset.layout)
+        first, count = self._laid(storage).first_breach(preset.layout)
         yield (None if first is None else _said(first)), count
         if (preset.layout.data_name or "").endswith(".safetensors"):
             yield self._as_safetensors
@@ -68,6 +68,15 @@ class _Held:
     @cached_property
     def _lying(self) -> list[Lying]:
         return lying_in(self._inventory)
+
+    @cached_property
+    def _without_rules(self) -> Laid:
+        return Laid(self._lying, self._sizes)
+
+    def _laid(self, storage: StoragePolicy) -> Laid:
+        if not storage.rules:
+            return self._without_rules
+        return Laid(lying_in(self._inventory, storage), self._sizes)
 
     def _kept_in(self, storage: StoragePolicy) -> Met:
         """Tensors that are inline, and should not be."""
@@ -82,6 +91,9 @@ class _Held:
     def _as_safetensors(self) -> Met:
         """Data files that are no safetensors, and tensors that are no entry of theirs."""
         found: list[AlignError] = []
+        by_file: dict[str, list[Lying]] = defaultdict(list)
+        for tensor in self._lying:
+            by_file[tensor.file].append(tensor)
         for one in self._looked:
             name = one.report.name
             if one.header is None:
@@ -92,8 +104,8 @@ class _Held:
                 known = {(entry.offset, entry.length) for entry in one.header.entries}
                 found += [
                     AlignError("it is no entry of the file's header", tensor=lying.name, file=name)
-                    for lying in self._lying
-                    if lying.file == name and (lying.offset, lying.nbytes) not in known
+                    for lying in by_file[name]
+                    if (lying.offset, lying.nbytes) not in known
                 ]
         return (found[0].sentence if found else None), len(found)
 

@@ -15,7 +15,7 @@ from .code_page import SEVERITY
 
 ROOT = Path(errors.__file__).parent
 LISTED = re.compile(r"`([a-z0-9]+(?:-[a-z0-9]+)*)`")
-BY_POSITION = {"Breach": 0, "_Kind": 0, "_warning": 1}
+BY_POSITION = {"Breach": 0, "_Kind": 0, "_warning": 1, "_of_size": 2}
 """Calls that take a code, and which argument it is."""
 NEVER_FOUND = {"failed", "bad-entry", "bad-tensor", "data-file-unsafe"}
 """Codes of classes whose errors all give another, where they become findings."""

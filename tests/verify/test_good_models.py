@@ -154,7 +154,10 @@ def test_the_checker_does_not_look_at_sparse_indices_that_cannot_be_read(tmp_pat
     (tmp_path / "model.onnx.data").write_bytes(b"")
     (model,) = verify_file(write(tmp_path, sparse_graph([one]))).models
     assert "checker" not in model.checked
-    assert [finding.code for finding in model.findings] == ["data-file-too-short", "sparse-indices-external"]
+    assert [finding.code for finding in model.findings] == [
+        "data-file-too-short",
+        "sparse-indices-external",
+    ]
 
 
 def test_a_graph_that_uses_what_it_does_not_make_is_refused(tmp_path: Path) -> None:
