@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         WriteError,
     )
     from onnx_align_pass.findings import Finding
+    from onnx_align_pass.inlining import inline_file
     from onnx_align_pass.inspecting import inspect_file, inspect_folder
     from onnx_align_pass.inspection.report import (
         DataFileReport,
@@ -67,6 +68,10 @@ if TYPE_CHECKING:
     from onnx_align_pass.registry.listing import list_passes
     from onnx_align_pass.registry.presets import PresetInfo, find_preset, list_presets
     from onnx_align_pass.registry.spec import parse_pass, pass_text
+    from onnx_align_pass.rename_report import RenamedFile, RenameReport
+    from onnx_align_pass.renaming import rename_file
+    from onnx_align_pass.repair_report import Repair, RepairReport
+    from onnx_align_pass.repairing import find_repairs, repair_file
     from onnx_align_pass.report import AlignReport, DataFile, ModelAlignment
     from onnx_align_pass.rules import Rule
     from onnx_align_pass.rules_text import parse_rule, rule_text
@@ -115,6 +120,7 @@ _HOME = {
         "WriteError",
     ),
     "findings": ("Finding",),
+    "inlining": ("inline_file",),
     "inspecting": (
         "inspect_file",
         "inspect_folder",
@@ -137,6 +143,19 @@ _HOME = {
     "registry.listing": ("list_passes",),
     "registry.presets": ("PresetInfo", "find_preset", "list_presets"),
     "registry.spec": ("parse_pass", "pass_text"),
+    "rename_report": (
+        "RenameReport",
+        "RenamedFile",
+    ),
+    "renaming": ("rename_file",),
+    "repair_report": (
+        "Repair",
+        "RepairReport",
+    ),
+    "repairing": (
+        "find_repairs",
+        "repair_file",
+    ),
     "report": ("AlignReport", "DataFile", "ModelAlignment"),
     "rules": ("Rule",),
     "rules_text": ("parse_rule", "rule_text"),
@@ -188,6 +207,10 @@ __all__ = [
     "PresetInfo",
     "PresetReport",
     "Progress",
+    "RenameReport",
+    "RenamedFile",
+    "Repair",
+    "RepairReport",
     "Rule",
     "RuleTextError",
     "ShortSourceError",
@@ -216,6 +239,8 @@ __all__ = [
     "decision_of",
     "digest_of",
     "find_preset",
+    "find_repairs",
+    "inline_file",
     "inspect_file",
     "inspect_folder",
     "list_passes",
@@ -228,6 +253,8 @@ __all__ = [
     "plan_json",
     "plan_text",
     "recover_folder",
+    "rename_file",
+    "repair_file",
     "rule_text",
     "save",
     "save_shared",

@@ -14,7 +14,7 @@ from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import repack
-from onnx_align_pass.repack_folder import repack_folder
+from onnx_align_pass.repack_folder import repack_any
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
 
@@ -58,13 +58,7 @@ def align_file(
         WriteError: Writing failed; the destination is as it was.
     """
     options = Options(storage, layout, progress, verify, overwrite, durable)
-    path = given_path(source, "source")
-    target = None if destination is None else given_path(destination, "destination")
-    if target is not None and os.fspath(destination or "").endswith(("/", os.sep)):
-        target = target if os.path.isdir(path) else target / path.name
-    if os.path.isdir(path):
-        return repack_folder(path, target, options)
-    return AlignReport((repack(path, target, options, References()),))
+    return repack_any(source, destination, options)
 
 
 def plan_file(

@@ -18,6 +18,7 @@ from onnx_align_pass.paths import same_file
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
 from onnx_align_pass.transfer.journal import FileState
+from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["Destination", "Replacement"]
 
@@ -141,19 +142,14 @@ class Destination:
             if not _exists(path):
                 continue
             self._check_existing(path, name in claimed, prepared)
-            notes += self._check_sharing(path, references)
-        gone = sorted(claimed.difference(names, prepared.kept))
-        superseded = {
-            name: FileState.of(self.folder / name)
-            for name in gone
-            if self._removable(name, prepared, references)
-        }
-        if self.source_is_held:
-            notes += [
-                f"{name} is left: the model in memory goes on reading from it"
-                for name in gone
-                if name not in superseded and name in prepared.homes
-            ]
+            notes += self._check_sharing(path, references, ours=name in claimed)
+        superseded: dict[str, FileState | None] = {}
+        for name in sorted(claimed.difference(names, prepared.kept)):
+            reason = self._kept_for(name, prepared, references)
+            if reason is None:
+                superseded[name] = FileState.of(self.folder / name)
+            elif reason:
+                notes.append(f"{name} is left: {reason}")
         return Replacement(
             FileState.of(self.model),
             {name: FileState.of(self.folder / name) for name in names},
@@ -184,6 +180,12 @@ class Destination:
         if path == self.model:
             raise DestinationError(
                 "data and model would be one file", file=path, hint="Name the data file otherwise."
+            )
+        if any(map(is_staging_name, Path(name).parts)):
+            raise DestinationError(
+                "the data file's name is one of those under which runs stage their files",
+                file=path,
+                hint="Name the data file otherwise.",
             )
         parent, folder = os.path.realpath(path.parent), os.path.realpath(self.folder)
         if os.path.commonpath([parent, folder]) != folder:
@@ -239,7 +241,14 @@ class Destination:
         data = [*(skeleton.data_path(home) for home in prepared.homes), *prepared.read]
         return data if self.in_place else [skeleton.path, *data]
 
-    def _check_sharing(self, path: Path, references: References) -> list[str]:
+    def _check_sharing(self, path: Path, references: References, *, ours: bool = True) -> list[str]:
+        """Refuse to replace a file that another model uses, or may use.
+
+        Args:
+            path: The file.
+            references: Who points at what.
+            ours: Whether it is the model's that is replaced: only then may it be forced.
+        """
         sharers = references.others(self.model, path)
         if sharers.users:
             raise DataFileSharedError(
@@ -248,27 +257,48 @@ class Destination:
                 found=", ".join(str(user) for user in sharers.users),
                 hint="Write to a new destination, or give this model a data file of its own.",
             )
-        if sharers.unreadable and not self.overwrite:
+        if sharers.unreadable and not (self.overwrite and ours):
+            force = ", or force it" if ours else ""
             raise DataFileSharedError(
                 "a model beside it may not be read: whether it uses the file is unknown",
                 file=path,
                 found=", ".join(str(references.of(model)) for model in sharers.unreadable),
-                hint="Make it readable, write to a new destination, or force it.",
+                hint=f"Make it readable, write to a new destination{force}.",
             )
         return [
-            f"{one.name} is no model as it is: whether it uses {path.name} is unknown"
-            for one in (*sharers.unreadable, *sharers.broken)
+            *(
+                f"{one.name} may not be read: whether it uses {path.name} is unknown"
+                for one in sharers.unreadable
+            ),
+            *(
+                f"{one.name} is no model as it is: whether it uses {path.name} is unknown"
+                for one in sharers.broken
+            ),
         ]
 
-    def _removable(self, name: str, prepared: Prepared, references: References) -> bool:
+    def _kept_for(self, name: str, prepared: Prepared, references: References) -> str | None:
+        """Why a data file that the model does not need any more is left; None: it is removed.
+
+        Empty where nobody needs to be told.
+        """
         path = self.folder / name
-        if os.path.islink(path) or not os.path.isfile(path) or other_entries(path, self.model):
-            return False
-        keeps_source = not (self.in_place or self.source_moves)
-        if keeps_source and any(same_file(path, one) for one in self._read(prepared)):
-            return False
+        if os.path.islink(path):
+            return f"it is a link to {os.path.realpath(path)}"
+        if not os.path.isfile(path):
+            return ""
+        if not (self.in_place or self.source_moves) and any(
+            same_file(path, one) for one in self._read(prepared)
+        ):
+            held = self.source_is_held and name in prepared.homes
+            return "the model in memory goes on reading from it" if held else ""
         sharers = references.others(self.model, path)
-        return not (sharers.users or sharers.unreadable or sharers.broken)
+        if sharers.users:
+            return f"{sharers.users[0].name} uses it"
+        if unknown := (*sharers.unreadable, *sharers.broken):
+            return f"whether {unknown[0].name} uses it is unknown"
+        if others := other_entries(path, self.model):
+            return f"it holds more than the model points at, such as {others[0]}"
+        return None
 
 
 def _check_replaceable(model: Path) -> None:

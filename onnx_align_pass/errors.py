@@ -210,7 +210,8 @@ class PresetError(UsageError):
     @classmethod
     def unknown(cls, name: str, known: list[str]) -> PresetError:
         """Name the presets whose names are close to one that does not exist."""
-        close = get_close_matches(name, known) or [one for one in known if one.startswith(name)]
+        begun = [one for one in known if name and one.startswith(name)]
+        close = get_close_matches(name, known) or begun
         meant = f"Did you mean {' or '.join(close)}? " if close else ""
         return cls(f"there is no preset {name!r}", hint=f"{meant}{cls.usual_hint}")
 
@@ -258,7 +259,7 @@ class UninitializedTensorError(TensorError):
 
 
 class FileLimitError(ModelError):
-    """A data file would be larger than its reader can hold, or there would be too many."""
+    """A file would be larger than its readers can hold, or there would be too many data files."""
 
     usual_hint = "Ask for smaller shards, or choose another reader."
 

@@ -1,4 +1,8 @@
-"""What a safetensors file holds beside a model's tensors: readers that know no ONNX may need it."""
+"""What a safetensors file holds beside a model's tensors: readers that know no ONNX may need it.
+
+An entry is a model's when it has the tensor's range, type and name: under another name, as what the
+model was exported from calls it, it is somebody else's, too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from onnx_align_pass.errors import ModelError
+from onnx_align_pass.layout.safetensors import entry_type
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
@@ -34,14 +39,14 @@ def other_entries(data: Path, model: Path) -> list[str]:
         return []
     try:
         header, start = _header(data)
-        pointed_at = set(_ranges(model, data))
+        known = set(_entries_of(model, data))
         return [
             key
             for key, entry in header.items()
             if (key == _METADATA and entry)
             or (
                 (key != _METADATA and not key.startswith("__pad_"))
-                and _range(entry, start) not in pointed_at
+                and (key, *_told(entry, start)) not in known
             )
         ]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
@@ -57,13 +62,14 @@ def _header(data: Path) -> tuple[dict[str, Any], int]:
         return json.loads(file.read(length).decode()), 8 + length
 
 
-def _range(entry: dict[str, Any], start: int) -> tuple[int, int]:
+def _told(entry: dict[str, Any], start: int) -> tuple[int, int, str]:
+    """Offset and length in the file, and dtype."""
     first, last = entry["data_offsets"]
-    return start + first, last - first
+    return start + first, last - first, str(entry["dtype"])
 
 
-def _ranges(model: Path, data: Path) -> Iterator[tuple[int, int]]:
-    """Offset and length of each tensor of a model that lies in a file."""
+def _entries_of(model: Path, data: Path) -> Iterator[tuple[str, int, int, str]]:
+    """What the entries of a model's tensors in a file would say; a key is a name or a place."""
     try:
         skeleton = read_skeleton(model)
     except ModelError:
@@ -71,7 +77,8 @@ def _ranges(model: Path, data: Path) -> Iterator[tuple[int, int]]:
     is_data: dict[Path, bool] = {}
     for slot, tensor in walk(skeleton.proto):
         try:
-            span = locate(facts_of(slot, tensor, model), tensor, skeleton)[0]
+            facts = facts_of(slot, tensor, model)
+            span = locate(facts, tensor, skeleton)[0]
         except ModelError:
             continue
         if not isinstance(span, FileSpan):
@@ -79,4 +86,5 @@ def _ranges(model: Path, data: Path) -> Iterator[tuple[int, int]]:
         if span.path not in is_data:
             is_data[span.path] = same_file(span.path, data)
         if is_data[span.path]:
-            yield span.offset, span.length
+            for key in (slot.name, slot.place):
+                yield key, span.offset, span.length, entry_type(facts)[0]

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
 
-__all__ = ["StrPath", "given_path", "same_file"]
+__all__ = ["StrPath", "given_path", "given_target", "same_file"]
 
 StrPath: TypeAlias = str | os.PathLike[str]
 
@@ -22,6 +22,18 @@ def given_path(path: StrPath, option: str = "path") -> Path:
     if not os.fspath(path):
         raise UsageError(f"{option} is empty", needed="a path", hint="Give one, or leave it out.")
     return Path(path)
+
+
+def given_target(destination: StrPath, source: Path) -> Path:
+    """Return where a model shall go; a path that ends with a slash is a folder for it.
+
+    Raises:
+        UsageError: It is empty.
+    """
+    target = given_path(destination, "destination")
+    if os.fspath(destination).endswith(("/", os.sep)) and not os.path.isdir(source):
+        return target / source.name
+    return target
 
 
 def same_file(one: Path, other: Path) -> bool:

@@ -6,16 +6,23 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from onnx_align_pass.errors import FileLimitError
 from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.bind import bind
-from onnx_align_pass.model.emit import Part
+from onnx_align_pass.model.emit import Part, assemble, size_of
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.spans import FileSpan, MemoryBytes
 from onnx_align_pass.transfer.engine import Piece
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.parts import parts_of
 
-__all__ = ["begins_as_planned", "bind_plan", "data_pieces", "model_pieces"]
+__all__ = [
+    "begins_as_planned",
+    "bind_plan",
+    "check_model_size",
+    "data_pieces",
+    "model_pieces",
+]
 
 
 def bind_plan(prepared: Prepared) -> None:
@@ -25,6 +32,26 @@ def bind_plan(prepared: Prepared) -> None:
         chain(zip(prepared.plan.placements, prepared.placed, strict=True), prepared.pointing),
         prepared.returned,
     )
+
+
+def check_model_size(prepared: Prepared, limit: int | None) -> None:
+    """Prove that the model file will have at most `limit` bytes, if there is a limit.
+
+    Raises:
+        FileLimitError: It will have more; the error says how many.
+    """
+    if limit is None:
+        return
+    bind_plan(prepared)
+    size = size_of(assemble(prepared.skeleton))
+    if size > limit:
+        raise FileLimitError(
+            "the model file would be too large",
+            file=prepared.skeleton.path,
+            needed=f"at most {limit:,} bytes",
+            found=f"{size:,} bytes",
+            hint="Keep weights in data files: `onnx-align align` moves them there, too.",
+        )
 
 
 def data_pieces(plan: LayoutPlan) -> Iterator[tuple[PlannedFile, list[Piece]]]:

@@ -14,14 +14,14 @@ from onnx_align_pass.errors import ExternalDataError
 from onnx_align_pass.layout.plan import LayoutPlan, Placement
 from onnx_align_pass.model.feeds import feeds_of
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
-from onnx_align_pass.model.sources import DROPPED, facts_of, locate
+from onnx_align_pass.model.sources import DROPPED, facts_of, locate, location_of
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.origin import Origin
 from onnx_align_pass.planning import proven_plan
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.rules_text import rule_notes
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.tensors import TensorRequest
+from onnx_align_pass.tensors import Slot, TensorRequest
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["Prepared", "Reading", "open_sources", "prepare", "read_tensors"]
@@ -92,14 +92,24 @@ def prepare(
     *,
     model_name: str,
     in_place: bool,
+    skeleton: Skeleton | None = None,
 ) -> Prepared:
     """Read a model, decide for each tensor, make the plan and prove it.
+
+    Args:
+        source: The model.
+        files: Opens its data files.
+        storage: Which tensors are external data.
+        layout: How they lie in their files.
+        model_name: Of the result: data files are named after it.
+        in_place: Whether data files keep their names.
+        skeleton: The model, where it was read already.
 
     Raises:
         ModelError: The model is broken, or names bytes that cannot be read.
         PlanError: A defect of the planner.
     """
-    found = read_tensors(source, files, storage)
+    found = read_tensors(source, files, storage, skeleton)
     plan = proven_plan(
         found.requests,
         layout,
@@ -122,13 +132,15 @@ def prepare(
     )
 
 
-def read_tensors(source: Path, files: SourceFiles, storage: StoragePolicy) -> Reading:
-    """Read a model, find the bytes of its tensors and decide for each.
+def read_tensors(
+    source: Path, files: SourceFiles, storage: StoragePolicy, skeleton: Skeleton | None = None
+) -> Reading:
+    """Read a model, unless its skeleton was read, find its tensors' bytes and decide for each.
 
     Raises:
         ModelError: The model is broken, or names bytes that cannot be read.
     """
-    skeleton = read_skeleton(source)
+    skeleton = skeleton or read_skeleton(source)
     placed: list[onnx.TensorProto] = []
     returned: list[tuple[TensorRequest, onnx.TensorProto]] = []
     requests: list[TensorRequest] = []
@@ -148,7 +160,8 @@ def read_tensors(source: Path, files: SourceFiles, storage: StoragePolicy) -> Re
                 notes.update(said)
             request = TensorRequest(facts, span, decision, field, home)
         else:
-            request = TensorRequest(facts, None, decision)
+            home = _named_home(slot, tensor, source) if external else None
+            request = TensorRequest(facts, None, decision, home=home)
         requests.append(request)
         if decision.external:
             placed.append(tensor)
@@ -162,6 +175,14 @@ def read_tensors(source: Path, files: SourceFiles, storage: StoragePolicy) -> Re
         notes=tuple(f"{_tensors(count)} {note}" for note, count in notes.items()),
         drops_entries=not DROPPED.isdisjoint(notes),
     )
+
+
+def _named_home(slot: Slot, tensor: onnx.TensorProto, source: Path) -> str | None:
+    """The data file that an empty tensor names, though it has nothing there; None for no name."""
+    try:
+        return location_of(slot, tensor, source)[1]
+    except ExternalDataError:
+        return None
 
 
 def _check(span: FileSpan, tensor: str, files: SourceFiles) -> None:

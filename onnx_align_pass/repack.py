@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.pieces import begins_as_planned
+from onnx_align_pass.pieces import begins_as_planned, check_model_size
 from onnx_align_pass.prepare import Prepared, open_sources, prepare
 from onnx_align_pass.references import References
 from onnx_align_pass.report import ModelAlignment
@@ -41,6 +41,7 @@ def repack(
             model_name=destination.model.name,
             in_place=destination.in_place,
         )
+        check_model_size(prepared, options.max_model_bytes)
         if destination.in_place and lies_as_planned(prepared, files):
             return run.leave(prepared, prepared.skeleton.size)
         return run.publish(prepared, files)

@@ -14,6 +14,7 @@ from onnx_align_pass.errors import (
     ModelNotFoundError,
     UnsafeDataFileError,
 )
+from onnx_align_pass.paths import StrPath, given_path, given_target
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import repack
 from onnx_align_pass.report import AlignReport, ModelAlignment
@@ -21,7 +22,28 @@ from onnx_align_pass.run import Options
 from onnx_align_pass.survey import Surveyed, inode, survey
 from onnx_align_pass.transfer.recover import is_staging_name, recover_folder
 
-__all__ = ["models_below", "repack_folder"]
+__all__ = ["models_below", "repack_any", "repack_folder"]
+
+
+def repack_any(source: StrPath, destination: StrPath | None, options: Options) -> AlignReport:
+    """Repack a model, or a folder of models; paths are as people give them.
+
+    Args:
+        source: A model, or a folder of models.
+        destination: The new model, or a folder for it, which one that ends with a slash is; for a
+            folder of models the new folder; None: in place.
+        options: What was asked for.
+
+    Raises:
+        UsageError: A path is empty.
+        ModelError: A model is broken, or a destination refused.
+        WriteError: Writing failed; models published before stay.
+    """
+    path = given_path(source, "source")
+    target = None if destination is None else given_target(destination, path)
+    if os.path.isdir(path):
+        return repack_folder(path, target, options)
+    return AlignReport((repack(path, target, options, References()),))
 
 
 def repack_folder(source: Path, target: Path | None, options: Options) -> AlignReport:

@@ -41,6 +41,8 @@ class Options:
     durable: bool = True
     chunk_size: int = CHUNK_BYTES
     """Most bytes that one transfer moves."""
+    max_model_bytes: int | None = None
+    """A larger model file is refused; None: what no protobuf library reads, unless it was so."""
 
 
 @contextmanager

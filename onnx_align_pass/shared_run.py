@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
 from pathlib import Path
 
+from onnx_align_pass.aside import clear_aside, free_name
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import SourceChangedError
 from onnx_align_pass.garbage import collector_paused
@@ -44,6 +44,15 @@ def publish_group(group: Group, options: Options) -> Done:
     with collector_paused():
         stands = _standing(group, options)
     run = _Run(options, References(), stands, _first_stat(group.data))
+    done = _publish(group, run)
+    left = clear_aside(group.folder, [file.name for file in group.plan.files])
+    if left:
+        model, alignment = next(iter(done.items()))
+        done[model] = replace(alignment, notes=(*alignment.notes, *left))
+    return done
+
+
+def _publish(group: Group, run: _Run) -> Done:
     holding = [one for one in group.members if one.placements]
     standing = [one for one in holding if one.model in run.stands]
     if standing:
@@ -153,14 +162,14 @@ def _publish_twice(group: Group, first: Member, run: _Run) -> Done:
     """Replace data files that several members point at: meanwhile all point at others."""
     members = [_resolved(one.model) for one in group.members]
     run.examine(group, first, References(besides=members))
-    aside = {file.name: _free_name(group.folder, file.name) for file in group.plan.files}
+    aside = {file.name: free_name(group.folder, file.name) for file in group.plan.files}
     once = run.publish(group.renamed(aside), first)
     for name in aside.values():
         group.files.forget(group.folder / name)
     twice = run.publish(group, first)
     done = {model: _together(once[model], twice[model], aside) for model in twice}
-    notes = _notes(len(members), aside.values(), group.folder)
-    done[first.model] = replace(done[first.model], notes=(*done[first.model].notes, *notes))
+    note = f"{len(members)} models pointed at data that was replaced: it was written twice"
+    done[first.model] = replace(done[first.model], notes=(*done[first.model].notes, note))
     return done
 
 
@@ -178,24 +187,6 @@ def _together(
         moved=dict(Counter(once.moved) + Counter(twice.moved)),
         seconds=once.seconds + twice.seconds,
     )
-
-
-def _notes(count: int, aside: Iterable[str], folder: Path) -> list[str]:
-    return [
-        f"{count} models pointed at data files that were replaced: the data was written twice",
-        *(
-            f"{name} is left: whether another model uses it is unknown"
-            for name in aside
-            if os.path.lexists(folder / name)
-        ),
-    ]
-
-
-def _free_name(folder: Path, name: str) -> str:
-    """A name like another, that nobody has."""
-    place, slash, last = name.rpartition("/")
-    names = (f"{place}{slash}next-{number}-{last}" for number in count(1))
-    return next(one for one in names if not os.path.lexists(folder / one))
 
 
 def _first_stat(paths: Sequence[Path]) -> os.stat_result | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DataFileSharedError, DestinationError
+from onnx_align_pass.pieces import check_model_size
 from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import lies_as_planned
@@ -79,6 +80,7 @@ def _look(
             model_name=model.name,
             in_place=target is None,
         )
+        check_model_size(prepared, options.max_model_bytes)
         settled = target is None and lies_as_planned(prepared, files)
         if not settled:
             destination.examine(prepared, references)
@@ -114,12 +116,16 @@ def _check_names(found: Sequence[Surveyed]) -> None:
 
 
 def _check_readers(found: Sequence[Surveyed]) -> None:
-    """In place, refuse a data file that one model would replace while another reads it."""
+    """In place, refuse a data file that one model would replace while another reads it.
+
+    Models that will have no data files replace none; what they leave goes with its last reader.
+    """
     readers: dict[Inode, Surveyed] = {}
     for one in found:
         for data in one.read:
             other = readers.setdefault(data, one)
-            if other is not one and not (other.settled and one.settled):
+            replaced = bool(one.data or other.data) and not (other.settled and one.settled)
+            if other is not one and replaced:
                 raise DataFileSharedError(
                     "two models read one data file",
                     file=one.model,

@@ -26,7 +26,7 @@ from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import is_staging_name
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
-__all__ = ["Written", "explained", "write"]
+__all__ = ["Job", "Written", "explained", "journal_of", "model_job", "stage_job", "write"]
 
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
@@ -43,7 +43,7 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
+class Job:
     """One staged file: what goes into it, and what it replaces."""
 
     path: Path
@@ -78,7 +78,7 @@ def write(
         progress.begin(destination.model.name, needed - prepared.plan.padding_bytes)
         for job in jobs:
             with explained(job.final, needed):
-                _stage(stage, job, files, ladder, progress, durable=durable)
+                stage_job(stage, job, files, ladder, progress, durable=durable)
                 if verify:
                     progress.phase("verifying")
                     compare_pieces(job.path, job.pieces, files, ladder.buffer)
@@ -91,7 +91,7 @@ def write(
         # NFS and FUSE keep a file that is open, under a hidden name, and with it its folder.
         files.close()
         progress.phase(PUBLISHING)
-        journal = _journal(stage, destination, replacement)
+        journal = journal_of(stage, destination, replacement)
         with explained(destination.model, needed, reads=False):
             commit(
                 stage,
@@ -106,14 +106,14 @@ def write(
 
 def _jobs(
     stage: Stage, prepared: Prepared, destination: Destination, replacement: Replacement
-) -> list[_Job]:
+) -> list[Job]:
     """Every file to stage; the model is bound and serialised here, before a byte is written."""
     plan, folder = prepared.plan, destination.folder
     model_stat = _stat(destination.model)
     # What leaves a private model in place stays as private.
     new_stat = model_stat if destination.in_place else destination.data_like
     jobs = [
-        _Job(
+        Job(
             stage.data_path(file.name),
             folder / file.name,
             pieces,
@@ -124,27 +124,34 @@ def _jobs(
     ]
     bind_plan(prepared)
     parts = emit(prepared.skeleton)
-    jobs.append(_model_job(stage.path / MODEL, destination.model, parts, model_stat))
+    jobs.append(model_job(stage.path / MODEL, destination.model, parts, model_stat))
     if any(state is not None for state in replacement.data_before.values()):
         relocate(prepared.placed, stage.bridge_name)
         parts = emit(prepared.skeleton)
-        jobs.append(_model_job(stage.path / BRIDGE, destination.model, parts, model_stat))
+        jobs.append(model_job(stage.path / BRIDGE, destination.model, parts, model_stat))
     return jobs
 
 
-def _model_job(path: Path, final: Path, parts: Sequence[Part], like: os.stat_result | None) -> _Job:
-    return _Job(path, final, model_pieces(parts), size_of(parts), like)
+def model_job(path: Path, final: Path, parts: Sequence[Part], like: os.stat_result | None) -> Job:
+    """Make the job of a staged model file."""
+    return Job(path, final, model_pieces(parts), size_of(parts), like)
 
 
-def _stage(
+def stage_job(
     stage: Stage,
-    job: _Job,
+    job: Job,
     files: SourceFiles,
     ladder: Ladder,
     progress: Progress,
     *,
     durable: bool,
 ) -> None:
+    """Write a staged file.
+
+    Raises:
+        ModelError: A source cannot be read.
+        OSError: `filename` is the source where reading it failed.
+    """
     fd = stage.create(job.path, job.like)
     try:
         write_pieces(
@@ -167,7 +174,8 @@ def _stat(path: Path) -> os.stat_result | None:
         return None
 
 
-def _journal(stage: Stage, destination: Destination, replacement: Replacement) -> Journal:
+def journal_of(stage: Stage, destination: Destination, replacement: Replacement) -> Journal:
+    """Write down, as a value, what a stage whose files are complete is to replace."""
     model, folder = FileState.of(stage.path / MODEL), destination.folder
     data = {name: FileState.of(stage.data_path(name)) for name in replacement.data_before}
     assert model is not None, "it was staged"

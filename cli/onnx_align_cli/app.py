@@ -12,11 +12,14 @@ from onnx_align_cli.demo import demo
 from onnx_align_cli.exits import Exit
 from onnx_align_cli.failure import Failure, say_failure
 from onnx_align_cli.guard import guarded
+from onnx_align_cli.inline import inline
 from onnx_align_cli.inspect import inspect
 from onnx_align_cli.passes import passes
 from onnx_align_cli.plan import plan
 from onnx_align_cli.presets import presets
 from onnx_align_cli.recover import recover
+from onnx_align_cli.rename import rename
+from onnx_align_cli.repair import repair
 from onnx_align_cli.streams import say, silence_stdout
 from onnx_align_cli.verify import verify
 from onnx_align_pass._version import __version__
@@ -59,6 +62,9 @@ app.command("align")(guarded(align))
 app.command("plan")(guarded(plan, os_error=Exit.MODEL))
 app.command("inspect")(guarded(inspect, os_error=Exit.MODEL))
 app.command("verify")(guarded(verify, os_error=Exit.MODEL))
+app.command("repair")(guarded(repair))
+app.command("inline")(guarded(inline))
+app.command("rename")(guarded(rename))
 app.command("recover")(guarded(recover))
 app.command("presets")(guarded(presets, os_error=Exit.MODEL))
 app.command("passes")(guarded(passes))

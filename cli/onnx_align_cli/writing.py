@@ -1,15 +1,20 @@
-"""Options of the commands that write: what may be replaced, and what is proven or said."""
+"""What the commands that write are told: the model, what may be replaced, what is said."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from onnx_align_cli.options import OUTPUT, WRITING
+from onnx_align_cli.options import OUTPUT, WRITING, given_path
 
-__all__ = ["Durable", "Force", "InPlace", "Quiet", "Verify"]
+__all__ = ["Durable", "Force", "InPlace", "Model", "Quiet", "Verify"]
 
+Model = Annotated[
+    Path,
+    typer.Argument(metavar="SRC", help="The model.", show_default=False, parser=given_path),
+]
 InPlace = Annotated[
     bool,
     typer.Option(

@@ -12,6 +12,10 @@ from onnx_align_pass.policy import LayoutPolicy
 __all__ = ["check_header_size", "check_limits", "notes_of_large", "shard_limit"]
 
 
+_NAMED = 5
+"""Tensors that are named, of many that are alike."""
+
+
 def shard_limit(layout: LayoutPolicy) -> int | None:
     """Bytes past which a data file does not grow while another one can be begun."""
     asked = (layout.max_shard_size_bytes, layout.max_file_bytes)
@@ -74,13 +78,16 @@ def check_header_size(name: str, size: int, alignment: int) -> None:
 def notes_of_large(
     files: Sequence[PlannedFile], placements: Sequence[Placement], layout: LayoutPolicy
 ) -> list[str]:
-    """Name the tensors for which a file is larger than a shard was to be."""
+    """Name the tensors for which a file is larger than a shard was to be; of many, some."""
     wish = layout.max_shard_size_bytes
-    return [
+    found = _larger_than(wish, files, placements)
+    notes = [
         f"{largest.request.facts.slot.name} has {largest.length:,} bytes: its file {file.name} is "
         f"larger than the {wish:,} that a shard was to have"
-        for file, largest in _larger_than(wish, files, placements)
+        for file, largest in found[:_NAMED]
     ]
+    more = len(found) - _NAMED
+    return [*notes, f"so are {more:,} more files"] if more > 0 else notes
 
 
 def _larger_than(

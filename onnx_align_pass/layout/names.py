@@ -42,11 +42,22 @@ def default_data_name(layout: LayoutPolicy, model_name: str) -> str:
 
 
 def filled(template: str, model_name: str) -> str:
-    """Put a model's name into a template; the placeholders of shards stay, for `shard_name`."""
+    """Put a model's name into a template; the placeholders of shards stay, for `shard_name`.
+
+    Raises:
+        UsageError: Data files would be called as models are.
+    """
     plain = model_name.translate(_BRACES)
     names = {"{model}": plain, "{stem}": plain.removesuffix(".onnx")}
     name = _NO_LOCATION.sub("_", _OF_MODEL.sub(lambda found: names[found[0]], template))
-    return "/".join("_" if part in ("", ".") else part for part in name.split("/"))
+    made = "/".join("_" if part in ("", ".") else part for part in name.split("/"))
+    if shard_name(made, 1, 1).lower().endswith(".onnx"):
+        raise UsageError(
+            "the data file would be taken for a model: its name ends in .onnx",
+            file=made,
+            hint="Name it otherwise, such as '{model}.data'.",
+        )
+    return made
 
 
 def literal(name: str) -> str:

@@ -15,7 +15,7 @@ from typing import Final
 from onnx_align_pass.layout.names import SAFETENSORS, shard_name
 from onnx_align_pass.tensors import Slot, TensorFacts, TensorRequest
 
-__all__ = ["HEADER_MAX", "Header", "Keys", "is_safetensors"]
+__all__ = ["HEADER_MAX", "Header", "Keys", "entry_type", "is_safetensors"]
 
 HEADER_MAX: Final = 100_000_000
 """Bytes of JSON that readers take."""
@@ -51,6 +51,14 @@ them their type and shape back by the model, and older readers know no other nam
 def is_safetensors(base: str) -> bool:
     """Whether the files of a base are safetensors files, by the name of the first."""
     return shard_name(base, 1, 1).lower().endswith(SAFETENSORS)
+
+
+def entry_type(facts: TensorFacts) -> tuple[str, tuple[int, ...]]:
+    """Dtype and shape that a tensor's entry has; bytes, where safetensors has no such dtype."""
+    dtype = _DTYPES.get(facts.dtype)
+    if dtype is None or not facts.nbytes:
+        return "U8", (facts.nbytes,)
+    return dtype, facts.shape
 
 
 class Keys:
@@ -138,10 +146,8 @@ class Header:
 
     def _entries(self, facts: TensorFacts, offset: int) -> str:
         """The entry of a tensor, and before it that of a gap, if there is one."""
-        shape, nbytes = facts.shape, facts.nbytes
-        dtype = _DTYPES.get(facts.dtype)
-        if dtype is None or not nbytes:
-            dtype, shape = "U8", (nbytes,)
+        nbytes = facts.nbytes
+        dtype, shape = entry_type(facts)
         entry = _entry(self._keys.of(facts.slot), dtype, shape, offset, offset + nbytes)
         return f"{_pad(self._pads, self._end, offset)},{entry}" if offset > self._end else entry
 

@@ -13,7 +13,7 @@ from onnx_align_pass.model.skeleton import Cut, Skeleton
 from onnx_align_pass.model.wire import BYTES, BytesReader, encode_varint, fields_of
 from onnx_align_pass.spans import Source
 
-__all__ = ["PROTOBUF_MAX_BYTES", "Part", "emit", "size_of"]
+__all__ = ["PROTOBUF_MAX_BYTES", "Part", "assemble", "emit", "size_of"]
 
 Part = bytes | Source
 """A piece of the new model file."""
@@ -33,18 +33,7 @@ def emit(skeleton: Skeleton) -> list[Part]:
     Raises:
         BrokenModelError: The result would be larger than any protobuf library reads.
     """
-    try:
-        small = skeleton.proto.SerializeToString()
-    except (EncodeError, ValueError) as error:
-        raise BrokenModelError(
-            f"protobuf cannot write it: {error}",
-            file=skeleton.path,
-            hint="Is its metadata over 2 GiB? Lower the size threshold, so that tensors move out.",
-        ) from None
-    marks = [found.start() for found in re.finditer(re.escape(skeleton.mark), small)]
-    parts: list[Part] = [small]
-    if marks and skeleton.cuts:
-        parts = _Grower(skeleton, small, marks).message(0, len(small))
+    parts = assemble(skeleton)
     size = size_of(parts)
     if size > max(PROTOBUF_MAX_BYTES, skeleton.size):
         raise BrokenModelError(
@@ -55,6 +44,26 @@ def emit(skeleton: Skeleton) -> list[Part]:
             hint="Lower the size threshold, so that more tensors become external.",
         )
     return parts
+
+
+def assemble(skeleton: Skeleton) -> list[Part]:
+    """Serialise as `emit` does, whatever the size.
+
+    Raises:
+        BrokenModelError: Its metadata alone is more than protobuf writes.
+    """
+    try:
+        small = skeleton.proto.SerializeToString()
+    except (EncodeError, ValueError) as error:
+        raise BrokenModelError(
+            f"protobuf cannot write it: {error}",
+            file=skeleton.path,
+            hint="Is its metadata over 2 GiB? Lower the size threshold, so that tensors move out.",
+        ) from None
+    marks = [found.start() for found in re.finditer(re.escape(skeleton.mark), small)]
+    if marks and skeleton.cuts:
+        return _Grower(skeleton, small, marks).message(0, len(small))
+    return [small]
 
 
 class _Grower:

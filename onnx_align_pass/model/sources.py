@@ -7,6 +7,7 @@ copied from.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
 
@@ -29,8 +30,10 @@ __all__ = [
     "UNKNOWN_KEY",
     "Located",
     "data_file_names",
+    "external_tensors",
     "facts_of",
     "locate",
+    "location_of",
 ]
 
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
@@ -288,12 +291,27 @@ def _bad_location(
     )
 
 
+def external_tensors(skeleton: Skeleton) -> Iterator[tuple[Slot, onnx.TensorProto]]:
+    """List the tensors of a model that are external, with their slots."""
+    return ((slot, one) for slot, one in walk(skeleton.proto) if one.data_location == _EXTERNAL)
+
+
+def location_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> tuple[str, str]:
+    """Return the location of an external tensor, as the model spells it and as a plain name.
+
+    Raises:
+        ExternalDataError: It names none, or none that leads into the model's folder.
+    """
+    location = _unusual(tensor)[0]
+    unsized = TensorFacts(slot, dtype_name(tensor.data_type), (), 0, 0, True)
+    return location, _plain(unsized, location, file)
+
+
 def data_file_names(skeleton: Skeleton) -> frozenset[str]:
     """Names of the data files that a model points at, as far as they are names at all."""
     locations = {
         entry.value
-        for _, tensor in walk(skeleton.proto)
-        if tensor.data_location == _EXTERNAL
+        for _, tensor in external_tensors(skeleton)
         for entry in tensor.external_data
         if entry.key == "location"
     }

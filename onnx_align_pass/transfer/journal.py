@@ -63,8 +63,8 @@ class Journal:
     model: str
     model_before: FileState | None
     """The model that the commit replaces; None where there was none."""
-    model_after: FileState
-    """The staged model; renames leave its state as it is."""
+    model_after: FileState | None
+    """The staged model; renames leave its state as it is. None: the model is removed."""
     bridge: FileState | None
     """The staged bridge; None where no data file is replaced."""
     data_before: dict[str, FileState | None]
@@ -133,7 +133,7 @@ def read_journal(staging: Path) -> Journal | None:
         return Journal(
             model=_name(fields["model"]),
             model_before=_state(fields["model_before"]),
-            model_after=FileState(**fields["model_after"]),
+            model_after=_state(fields["model_after"]),
             bridge=_state(fields["bridge"]),
             data_before={_name(k): _state(v) for k, v in fields["data_before"].items()},
             data_after={_name(k): FileState(**v) for k, v in fields["data_after"].items()},

@@ -36,7 +36,7 @@ def put_new(staged: Path, final: Path) -> None:
 
 
 def keep_link(path: Path, link: Path) -> bool:
-    """Keep the old file reachable until the commit is done; False where there are no links."""
+    """Give a file a second name, and keep it reachable by it; False where there are no links."""
     link.parent.mkdir(parents=True, exist_ok=True)
     try:
         link.hardlink_to(path)

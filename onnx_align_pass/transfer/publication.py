@@ -8,6 +8,8 @@ at is replaced under its name by way of a bridge, a model that points into the s
 3. rename the model that points at the old names over the bridge;
 4. remove the staging folder.
 
+A model is removed in its turn: the model first, then the data that nothing points at any more.
+
 Each step leaves a valid pair; each may be repeated, so a later run can finish what a killed one
 began. Where the file system has no hard links, step 2 moves the data, and between it and step 3
 the model points at a file that is not there: a loud failure, which `recover` mends.
@@ -107,7 +109,9 @@ class Publication:
         for name in self._names:
             self._publish(name)
         self._sync_data()
-        if self.journal.model_before is None and self.standing() is Standing.BEFORE:
+        if self.journal.model_after is None:
+            self.model.unlink(missing_ok=True)
+        elif self.journal.model_before is None and self.standing() is Standing.BEFORE:
             put_new(self.staging / MODEL, self.model)
         else:
             (self.staging / MODEL).replace(self.model)

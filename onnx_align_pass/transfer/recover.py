@@ -152,33 +152,61 @@ def _pointing_into(path: Path, models: Iterable[Path]) -> bool:
 
 def _still_used(steps: Publication) -> set[str]:
     """Superseded data files that another model has come to use since."""
-    others = [path for path in _models_around(steps.folder) if path != steps.model]
-    return {
-        name
-        for name in steps.journal.superseded
-        if any(_mentions(other, os.fsencode(Path(name).name)) for other in others)
-    }
+    own = Path(os.path.realpath(steps.folder), steps.journal.model)
+    around: dict[Path, list[Path]] = {}
+    used: set[str] = set()
+    for name in steps.journal.superseded:
+        file = steps.folder / name
+        place = Path(os.path.realpath(file.parent))
+        models = around.setdefault(place, [one for one in _models_around(place) if one != own])
+        if any(_may_name(model, place / file.name) for model in models):
+            used.add(name)
+    return used
 
 
 def _models_around(folder: Path) -> Iterator[Path]:
     """Models that can name a file of a folder: a location leads down, so those above it too."""
-    here = Path(os.path.realpath(folder))
-    for place in (here, *here.parents):
+    for place in (folder, *folder.parents):
         with suppress(OSError):
-            for name in os.listdir(place):
-                if name.lower().endswith(".onnx"):
-                    yield (folder if place == here else place) / name
+            yield from (place / name for name in os.listdir(place) if _is_model_name(name))
+
+
+def _is_model_name(name: str) -> bool:
+    return name.lower().endswith(".onnx")
 
 
 def _mentions(model: Path, text: bytes) -> bool:
     """Whether a text occurs in a model. No need for its graph: a location is written out."""
+    return any(True for _ in _occurrences(model, text))
+
+
+def _may_name(model: Path, file: Path) -> bool:
+    """Whether a model may point at a file: its name is in it, and is no part of a longer one.
+
+    Before a location stands its length; beside the file that may be all, from above it a `/` leads.
+    """
+    name, beside = os.fsencode(file.name), model.parent == file.parent
+    size = len(name) if len(name) < 0x80 else len(name) >> 7  # the last byte of that varint
+    for before in _occurrences(model, name):
+        if before is None or before in b"/\\":
+            return True
+        if beside and (before < ord(" ") or before == size):
+            return True
+    return False
+
+
+def _occurrences(model: Path, text: bytes) -> Iterator[int | None]:
+    """List where a text occurs in a model, by the byte before it; None where that is not known."""
     try:
         with (
             model.open("rb") as file,
             mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
         ):
-            return content.find(text) >= 0
+            at = content.find(text)
+            while at >= 0:
+                yield content[at - 1] if at else None
+                at = content.find(text, at + 1)
     except (FileNotFoundError, ValueError):  # none, or an empty one
-        return False
+        return
     except OSError:
-        return True  # it may
+        yield None  # it may

@@ -92,8 +92,8 @@ def test_data_outside_the_models_folder_is_refused(model: Path, tmp_path: Path) 
 
 def test_data_and_model_are_two_files(model: Path, tmp_path: Path) -> None:
     with pytest.raises(DestinationError):
-        align_file(model, tmp_path / "new.onnx", layout=LayoutPolicy(data_name="new.onnx"))
-    assert not (tmp_path / "new.onnx").exists()
+        align_file(model, tmp_path / "new.model", layout=LayoutPolicy(data_name="new.model"))
+    assert not (tmp_path / "new.model").exists()
 
 
 def test_an_existing_model_is_replaced_only_by_force(model: Path, tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_a_destination_folder_is_made_and_unmade(model: Path, tmp_path: Path) ->
     align_file(model, tmp_path / "x" / "y" / "n.onnx")
     assert oracle.tensors(tmp_path / "x/y/n.onnx") == oracle.tensors(model)
     with pytest.raises(DestinationError):
-        align_file(model, tmp_path / "p/q/n.onnx", layout=LayoutPolicy(data_name="n.onnx"))
+        align_file(model, tmp_path / "p/q/n.model", layout=LayoutPolicy(data_name="n.model"))
     assert not (tmp_path / "p").exists()
 
 
@@ -330,7 +330,7 @@ def test_the_destination_is_not_another_models_data(model: Path, tmp_path: Path)
     before = snapshot(tmp_path)
     with pytest.raises(DataFileSharedError):
         align_file(model, other.parent / "w.bin", overwrite=True)
-    with pytest.raises(DestinationExistsError):
+    with pytest.raises(UsageError):
         align_file(
             model,
             other.parent / "new.onnx",
@@ -398,6 +398,70 @@ def test_a_neighbour_that_may_not_be_read_stops_the_run(open_folder: Path) -> No
         finally:
             os._exit(code)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, and gives it up in a child")
+def test_nobody_forces_a_run_over_a_file_that_an_unreadable_neighbour_may_use(
+    open_folder: Path,
+) -> None:
+    model = external_model(open_folder / "m.onnx")
+    secret = external_model(open_folder / "secret.onnx", data="secret.data", seed=1)
+    for path in (open_folder, *open_folder.iterdir()):
+        os.chown(path, 12345, 12345)
+    os.chown(secret, 0, 0)
+    secret.chmod(0o600)
+    before = snapshot(open_folder)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setuid(12345)
+            align_file(model, layout=LayoutPolicy(data_name="secret.data"), overwrite=True)
+        except DataFileSharedError as error:
+            code = 0 if "may not be read" in str(error) and "force" not in str(error) else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert snapshot(open_folder) == before
+
+
+@pytest.mark.parametrize("name", ["W.onnx", "{model}{model}", "sub/w.ONNX", "w.onnx{_n}"])
+def test_a_data_file_is_not_called_as_models_are(model: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match=r"ends in \.onnx"):
+        align_file(model, tmp_path / "out" / "n.onnx", layout=LayoutPolicy(data_name=name))
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_data_file_is_not_called_as_staging_folders_are(model: Path, folder: Path) -> None:
+    before = snapshot(folder)
+    layout = LayoutPolicy(data_name=".m.onnx.align-01234567/data")
+    with pytest.raises(DestinationError, match="stage"):
+        align_file(model, layout=layout)
+    assert snapshot(folder) == before
+
+
+def test_a_file_that_only_an_empty_tensor_named_is_superseded_too(tmp_path: Path) -> None:
+    model = external_model(tmp_path / "m.onnx", {"a": (40, 40), "none": (0, 3)})
+    proto = onnx.load(model, load_external_data=False)
+    empty = proto.graph.initializer[1]
+    del empty.external_data[:]
+    empty.data_location = onnx.TensorProto.EXTERNAL
+    empty.external_data.add(key="location", value="e.bin")
+    model.write_bytes(proto.SerializeToString())
+    (tmp_path / "e.bin").write_bytes(b"")
+    report = align_file(model, layout=LayoutPolicy(data_name="z")).models[0]
+    assert set(report.removed) == {"m.onnx.data", "e.bin"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.onnx", "z"]
+
+
+def test_what_is_left_of_the_old_data_is_said(tmp_path: Path) -> None:
+    model = external_model(tmp_path / "m.onnx", data="link.data")
+    (tmp_path / "link.data").rename(tmp_path / "real.data")
+    (tmp_path / "link.data").symlink_to("real.data")
+    report = align_file(model, layout=LayoutPolicy(data_name="z")).models[0]
+    assert report.removed == ()
+    assert any("link.data is left: it is a link" in note for note in report.notes)
 
 
 def test_a_git_lfs_pointer_beside_it_is_noted_and_stops_nothing(model: Path, folder: Path) -> None:

@@ -15,6 +15,7 @@ from onnx_align_pass import (
     LayoutPolicy,
     ModelNotFoundError,
     UnsafeDataFileError,
+    UsageError,
     align_file,
 )
 
@@ -89,7 +90,7 @@ def test_no_model_takes_the_name_of_another_for_its_data(tmp_path: Path) -> None
     weights.write_bytes(weights_model({"a": (4,)}).SerializeToString())
     before = snapshot(tmp_path)
     for target in (tmp_path / "out", None):
-        with pytest.raises(DestinationError, match=r"b\.onnx"):
+        with pytest.raises(UsageError, match=r"b\.onnx"):
             align_file(folder, target, layout=LayoutPolicy(data_name="b.onnx"), overwrite=True)
         assert snapshot(tmp_path) == before
 

@@ -163,3 +163,28 @@ def test_what_onnx_safetensors_wrote_is_repacked(shard: int | None, tmp_path: Pa
     assert sorted(os.listdir(place)) == names
     assert oracle.tensors(theirs) == before
     assert_valid(theirs)
+
+
+@pytest.mark.parametrize("layout", [LAYOUT, LayoutPolicy(data_name="m.bin"), LayoutPolicy()])
+def test_what_other_readers_know_by_other_names_is_neither_renamed_nor_removed(
+    tmp_path: Path, layout: LayoutPolicy
+) -> None:
+    place = folder(tmp_path / "st")
+    data = place / "w.safetensors"
+    save_file(ARRAYS, str(data))
+    model = pointing(place / "m.onnx", ARRAYS, data)
+    proto = oracle.parse(model)
+    for tensor in proto.graph.initializer:
+        tensor.name = f"onnx::{tensor.name}"
+    model.write_bytes(proto.SerializeToString())
+    before, content = oracle.tensors(model), data.read_bytes()
+    if layout.data_name is None:
+        with pytest.raises(DataFileSharedError, match="holds more"):
+            align_file(model, layout=layout)
+    else:
+        report = align_file(model, layout=layout).models[0]
+        assert any("w.safetensors is left" in note for note in report.notes)
+    assert data.read_bytes() == content
+    assert oracle.tensors(model) == before
+    align_file(model, layout=LayoutPolicy(), overwrite=True)
+    assert oracle.tensors(model) == before

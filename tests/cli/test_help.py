@@ -17,7 +17,7 @@ from .child import run_child
 GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 COMMANDS = (
-    *("align", "plan", "presets", "inspect", "verify"),
+    *("align", "plan", "presets", "inspect", "verify", "repair", "inline", "rename"),
     *("recover", "passes", "demo"),
 )
 INTRODUCTION = """\

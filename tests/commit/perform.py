@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from onnx_align_pass import AlignError, LayoutPolicy, align_file, recover_folder
+from onnx_align_pass.inlining import inline_file
+from onnx_align_pass.renaming import rename_file
 from onnx_align_pass.shared import align_shared
 
 __all__ = ["perform"]
 
+RENAME = ("external_data", "overwrite", "durable")
 LAYOUT = ("alignment", "max_shard_size_bytes", "data_name")
 
 
@@ -42,6 +45,13 @@ def call(task: dict[str, Any]) -> list[str]:
     if task["call"] == "recover":
         found = recover_folder(Path(task["folder"]))
         return [leftover.outcome for leftover in found]
+    if task["call"] == "rename":
+        keywords = {name: task[name] for name in RENAME if name in task}
+        renamed = rename_file(task["source"], task["destination"], **keywords)
+        return ["resumed" if renamed.resumed else "renamed"]
+    if task["call"] == "inline":
+        done = inline_file(task["source"], task["destination"], durable=task.get("durable", True))
+        return ["unchanged" if model.unchanged else "written" for model in done.models]
     options: dict[str, Any] = {
         "layout": LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task}),
         "progress": Stopping(task.get("stop_at", "")),

@@ -10,7 +10,7 @@ from onnx import GraphProto, TensorProto
 
 from tests.corpus.build import external, model_of, showing, tensor
 
-__all__ = ["SCENES", "Scene", "Task", "bystanders", "task", "write"]
+__all__ = ["INLINE", "SCENES", "Scene", "Task", "bystanders", "task", "weights", "write"]
 
 Task = dict[str, object]
 """What `server` is told to do: JSON."""
@@ -27,6 +27,7 @@ class Scene:
     destination: str | None = None
     """None: in place."""
     options: Mapping[str, object] = field(default_factory=dict)
+    call: str = "align"
 
     @property
     def model(self) -> str:
@@ -38,12 +39,12 @@ class Scene:
         return task(
             root / self.source,
             None if self.destination is None else root / self.destination,
-            **{**self.options, **more},
+            **{"call": self.call, **self.options, **more},
         )
 
 
 def task(source: Path, destination: Path | None = None, **options: object) -> Task:
-    """A call of `align_file`."""
+    """A call of `align_file`, unless `call` names another."""
     target = None if destination is None else str(destination)
     return {"call": "align", "source": str(source), "destination": target, **options}
 
@@ -150,3 +151,5 @@ SCENES = {
         Scene("in_place_other_names", one_file, IN_PLACE, None, {"max_shard_size_bytes": 4096}),
     )
 }
+INLINE = Scene("inline", three_files, IN_PLACE, call="inline")
+"""The data of a model comes back into it, and its files go."""

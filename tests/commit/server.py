@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.commit.perform import perform
-from tests.commit.scenes import SCENES
+from tests.commit.scenes import INLINE, SCENES
+from tests.rename.scenes import RENAMES
 
 __all__: list[str] = []
 
@@ -32,7 +33,7 @@ def serve() -> None:
 def warm_up() -> None:
     """Import what is imported late, before it can fail or count."""
     with tempfile.TemporaryDirectory() as name:
-        for scene in SCENES.values():
+        for scene in (*SCENES.values(), *RENAMES.values(), INLINE):
             root = Path(name, scene.name)
             scene.build(root)
             assert "done" in perform(scene.task(root)), scene.name

@@ -78,6 +78,11 @@ SHARED_SCENES = {
         SharedScene("in_shards", fresh, {"max_shard_size_bytes": 4096}),
         SharedScene("over_others", over_models_of_their_own_data, {"overwrite": True}),
         SharedScene("over_itself", over_its_older_version, {"overwrite": True}),
+        SharedScene(
+            "over_its_shards",
+            over_its_older_version,
+            {"overwrite": True, "max_shard_size_bytes": 4096},
+        ),
         SharedScene("over_one", over_an_older_version_of_one, {"overwrite": True}),
     )
 }

@@ -18,6 +18,7 @@ from tests.commit.judge import Judge
 from tests.commit.kills import Wrongs, changes_of, kill
 from tests.commit.mounts import attached, image, mounted
 from tests.commit.perform import perform
+from tests.commit.scenes import Scene
 from tests.commit.traced import Call, Tracer
 
 pytestmark = [pytest.mark.needs_root, pytest.mark.needs_strace]
@@ -31,11 +32,11 @@ CALLS = ("rename", "link", "unlink", "unlinkat", "mkdir", "openat", "fsync")
 class Disk:
     """A disk on which the scene is built, to be cut off at any time."""
 
-    def __init__(self, base: Path, judge: Judge) -> None:
+    def __init__(self, base: Path, scene: Scene) -> None:
         self._base = base
         self._template = image(base / "template", 16 << 20, "mkfs.ext4", "-q", "-m", "0")
         with self._mounted(self._template) as folder:
-            judge.scene.build(folder / "scene")
+            scene.build(folder / "scene")
 
     @contextmanager
     def running(self) -> Iterator[Path]:
@@ -58,10 +59,10 @@ class Disk:
             yield folder
 
 
-def points(tracer: Tracer, disk: Disk, judge: Judge) -> list[Call]:
+def points(tracer: Tracer, disk: Disk, scene: Scene) -> list[Call]:
     """The calls at which the power fails."""
     with disk.running() as root:
-        return [one for one in changes_of(tracer, judge.scene.task(root)) if one.name in CALLS]
+        return [one for one in changes_of(tracer, scene.task(root)) if one.name in CALLS]
 
 
 @pytest.mark.parametrize("name", ["in_place", "fresh_in_shards"])
@@ -69,8 +70,8 @@ def test_a_power_cut_leaves_a_whole_pair(
     name: str, tracer: Tracer, judge: Callable[[str], Judge], tmp_path: Path
 ) -> None:
     one, wrongs = judge(name), Wrongs()
-    disk = Disk(tmp_path, one)
-    for point in points(tracer, disk, one):
+    disk = Disk(tmp_path, one.scene)
+    for point in points(tracer, disk, one.scene):
         with disk.running() as root:
             kill(tracer, one.scene.task(root), point)
         with wrongs.at(point), disk.after_the_cut() as root:
@@ -85,7 +86,7 @@ def test_what_a_run_has_done_outlives_a_power_cut(
     name: str, judge: Callable[[str], Judge], tmp_path: Path
 ) -> None:
     one = judge(name)
-    disk = Disk(tmp_path, one)
+    disk = Disk(tmp_path, one.scene)
     with disk.running() as root:
         assert "done" in perform(one.scene.task(root))
     with disk.after_the_cut() as root:

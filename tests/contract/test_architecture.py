@@ -21,7 +21,7 @@ GROUND_FLOOR = {
     )
 }
 ONNX_OUTSIDE_MODEL = (
-    *("prepare", "ir.prepare", "loading", "references", "inspection", "bench", "hooks"),
+    *("prepare", "ir.prepare", "loading", "references", "inspection", "mending", "bench", "hooks"),
 )
 """Beside `model`, who may name onnx: for types, to measure, to export."""
 ABOVE_PASSES = tuple(

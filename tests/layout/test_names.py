@@ -23,8 +23,8 @@ from tests.corpus import CASES, oracle
 from .requests import request
 
 TEMPLATES = (
-    *(None, "{model}.data", "{stem}_data", "weights/{stem}.bin", "{stem}{model}", "{stem}"),
-    *("{stem}/w", "w/{stem}", "{model}{_n}", "{shard}/{stem}", "{stem}.{shard}-{shards}"),
+    *(None, "{model}.data", "{stem}_data", "weights/{stem}.bin", "{stem}{model}w", "{stem}w"),
+    *("{stem}/w", "w/{stem}w", "{model}_{_n}", "{shard}/{stem}w", "{stem}.{shard}-{shards}"),
 )
 ODD_NAMES = ["a..onnx", "..onnx", "...onnx", "a..b.onnx", "a\\b.onnx", "c:model.onnx", "a\nb.onnx"]
 ODD_NAMES += ["a\udcff.onnx", ".onnx", " .onnx", "-.onnx", "model", "a:b.onnx"]
@@ -70,7 +70,7 @@ def test_the_default_name_is_one_that_a_user_could_ask_for(
         (None, "c:m.onnx", "c_m.onnx.data"),
         ("{model}|{stem}", "{stem}.onnx", "_stem_.onnx|_stem_"),
         ("{stem}-{shard}", "{shard}.onnx", "_shard_-{shard}"),
-        ("{model}{_n}", "m.onnx", "m.onnx{_n}"),
+        ("{model}_{_n}", "m.onnx", "m.onnx_{_n}"),
         ("w/{stem}", "..onnx", "w/_"),
     ],
 )

@@ -1,0 +1,1 @@
+"""Weights brought back into the model file."""

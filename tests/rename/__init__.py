@@ -1,0 +1,1 @@
+"""A model that gets another name, with its data."""
