@@ -33,10 +33,12 @@ def verify_file(
     """Check a model as it lies: its graph is valid to onnx, and every tensor can be read.
 
     Nothing is written, and memory is the metadata. Weights are read only where they are compared
-    or hashed: for `against`, for a digest, and for a `checksum` that the model itself gives.
+    or hashed: for `against`, for a digest, and for a `checksum` that the model itself gives. Small
+    gaps between them are read too.
 
     Args:
-        path: A model, or a folder: every model in it; one that is no model, or that changes, is a finding then.
+        path: A model, or a folder: every model in it. One that is no model, or that changes
+            meanwhile, is a finding then.
         layout: How its data files should lie.
         storage: Which of its tensors should be in data files.
         against: Another model that should hold the same, in whatever layout: every byte and every

@@ -38,7 +38,9 @@ class LookedAt(NamedTuple):
 
 def alignments(claims: list[Claim]) -> dict[int, int]:
     """Count tensors by the largest power of two that they start on, up to 64 KiB."""
-    counts = Counter(min(natural_alignment(one[0]), MAX_ALIGNMENT) for one in claims)
+    counts: Counter[int] = Counter()
+    for lowest_bit, count in Counter([offset & -offset for offset, _, _ in claims]).items():
+        counts[min(natural_alignment(lowest_bit), MAX_ALIGNMENT)] += count
     return {alignment: counts[alignment] for alignment in sorted(counts)}
 
 

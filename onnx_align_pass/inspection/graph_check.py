@@ -21,8 +21,8 @@ _ELSEWHERE: Final = onnx.TensorProto(
     data_location=onnx.TensorProto.EXTERNAL,
     external_data=[onnx.StringStringEntryProto(key="location", value="#elsewhere")],
 )
-"""What a tensor is told: for this location the checker looks into no file. It is that of a container
-of models."""
+"""Where tensors are said to be: for this location, of a container of models, the checker looks into
+no file."""
 _MOST_INDICES: Final = 1 << 30
 """Bytes of sparse indices that are read: the checker looks at each, and protobuf holds no more."""
 _PART_BYTES: Final = 1 << 20

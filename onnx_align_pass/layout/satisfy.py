@@ -125,7 +125,7 @@ class Laid:
     ) -> Iterator[Breach]:
         size = self._sizes[name]
         if layout.pad == "file":
-            largest = max(wanted[index] for index in tensors)
+            largest = max(map(wanted.__getitem__, tensors))
             if size % largest:
                 yield _of_size(name, size, "file-not-padded", f"a multiple of {largest:,}")
         if layout.pad == "tensor":

@@ -385,6 +385,29 @@ def test_a_file_that_changes_meanwhile_stops_it(
     assert error.value.file == str(data)
 
 
+def test_in_a_folder_a_file_that_changes_meanwhile_is_a_finding(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        external_model(tmp_path / "one" / f"{name}.onnx")
+        external_model(tmp_path / "other" / f"{name}.onnx")
+    data = tmp_path / "one" / "a.onnx.data"
+    changed: list[int] = []
+
+    def overtaken(fd: int, view: memoryview, offset: int) -> int:
+        count = read_full(fd, view, offset)
+        if not changed:
+            os.utime(data, ns=(1, 1))
+            changed.append(fd)
+        return count
+
+    monkeypatch.setattr("onnx_align_pass.transfer.parts.read_full", overtaken)
+    first, second = verify_file(tmp_path / "one", against=tmp_path / "other").models
+    assert codes_of(first.findings) == ["file-changed"]
+    assert first.findings[0].error.file == str(data)
+    assert second.findings == ()
+
+
 def test_numbers_that_do_not_fit_their_type_are_a_finding(tmp_path: Path) -> None:
     def build(name: str, number: int) -> Path:
         (tmp_path / name).mkdir()
