@@ -58,17 +58,17 @@ class Comparison:
             try:
                 at = self._compare(pair, comparer, advance)
             except TensorError as error:  # numbers that do not fit their type
-                yield Finding("size-mismatch", "error", error)
+                yield Finding.of("error", error)
                 continue
             if at is None:
                 continue
             count += 1
             if count == 1:
-                yield Finding("tensor-differs", "error", self._first(pair, at))
+                yield Finding.of("error", self._first(pair, at))
             elif len(differing) < _MOST_NAMES:
                 differing.append(pair.entry.slot.name)
         if differing:
-            yield Finding("tensor-differs", "error", self._others(differing, count - 1))
+            yield Finding.of("error", self._others(differing, count - 1))
         yield from self._rest()
 
     def _compare(
@@ -97,6 +97,7 @@ class Comparison:
             needed=_hex(pair.theirs, start, width),
             found=_hex(pair.ours, start, width),
             hint="One of the two was changed, or written wrong.",
+            code="tensor-differs",
         )
 
     def _others(self, names: Sequence[str], count: int) -> VerifyError:
@@ -107,6 +108,7 @@ class Comparison:
             file=self.one.skeleton.path,
             found=", ".join(repr(name) for name in names) + more,
             hint="One of the two was changed, or written wrong.",
+            code="tensor-differs",
         )
 
     def _rest(self) -> Iterator[Finding]:
@@ -123,8 +125,9 @@ class Comparison:
                 needed=found.other,
                 found=found.one,
                 hint="One of the two was changed, or went through a tool that did.",
+                code="proto-differs",
             )
-            yield Finding("proto-differs", "error", error)
+            yield Finding.of("error", error)
 
 
 def _strip(inventory: Inventory) -> None:

@@ -30,6 +30,7 @@ _DEFINITION: Final = b"onnx-align-pass content digest 1\n"
 _NOTHING: Final = hashlib.sha256().digest()
 
 
+@collector_paused()
 def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
     """Compute the content digest of a model: what no layout changes, and all else does.
 
@@ -46,7 +47,7 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
         ModelError: The model is missing or broken, or its data is; or it changed meanwhile.
     """
     model = given_path(path)
-    with collector_paused(), open_sources(model) as files, reads_explained():
+    with open_sources(model) as files, reads_explained():
         skeleton = read_skeleton(model)
         contents = tuple(_contents(skeleton, files))
         sources = [Named(one.source, one.name) for one in contents if one.source is not None]
@@ -73,6 +74,7 @@ def reads_explained() -> Iterator[None]:
             f"reading failed: {error.strerror or error}",
             file=str(error.filename),
             hint="Check the disk or its connection.",
+            code="data-file-unreadable",
         ) from None
 
 

@@ -23,6 +23,11 @@ class Finding:
     error: AlignError
     """The facts and the sentence; it was not raised, or no further than to here."""
 
+    @classmethod
+    def of(cls, severity: Severity, error: AlignError) -> Finding:
+        """Make a finding of an error, which carries its code."""
+        return cls(error.code, severity, error)
+
     def __str__(self) -> str:
         return str(self.error)
 

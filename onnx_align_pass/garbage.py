@@ -13,7 +13,9 @@ __all__ = ["collector_paused"]
 def collector_paused() -> Iterator[Callable[[], None]]:
     """Pause the collector: a plan's values hold no cycles, and looking for some takes a third.
 
-    Measured on 20,000 tensors. What others leave behind meanwhile is collected after.
+    Measured on 20,000 tensors. What others leave behind meanwhile is collected after. As a
+    decorator of the function that holds the values, it ends when they are gone: the collector does
+    not look at them at all.
 
     Yields:
         A call that ends the pause early.

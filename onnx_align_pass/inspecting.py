@@ -66,7 +66,7 @@ def _or_unreadable(model: Path, references: References, *, duplicates: bool) -> 
     try:
         return _inspect(model, references, duplicates=duplicates)
     except ModelError as error:
-        finding = Finding(error.code, "error", error)
+        finding = Finding.of("error", error)
         return ModelReport(model, _size(model), findings=(finding,), is_readable=False)
 
 
@@ -77,9 +77,10 @@ def _size(path: Path) -> int:
         return 0
 
 
+@collector_paused()
 def _inspect(path: Path, references: References, *, duplicates: bool) -> ModelReport:
     try:
-        with collector_paused(), inventory_of(path) as inventory:
+        with inventory_of(path) as inventory:
             report = _report(inventory, references, duplicates=duplicates)
             inventory.files.verify_unchanged()  # or it is of two models, neither of which there was
             return report

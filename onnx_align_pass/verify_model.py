@@ -42,6 +42,7 @@ class Asked:
     """What is known of the models of a folder; shared by the models of one run."""
 
 
+@collector_paused()
 def verify_model(model: Path, other: Path | None, asked: Asked) -> ModelVerification:
     """Check one model, and compare it with another if there is one.
 
@@ -50,7 +51,6 @@ def verify_model(model: Path, other: Path | None, asked: Asked) -> ModelVerifica
     """
     started = time.perf_counter()
     with ExitStack() as stack:
-        stack.enter_context(collector_paused())
         stack.enter_context(reads_explained())
         inventory = stack.enter_context(inventory_of(model, thorough=True))
         opposite = None
@@ -131,10 +131,10 @@ class _Check:
             raise
         except ModelError as error:
             # What is wrong with it was said; that it has no digest is said where one was asked.
-            yield Finding("digest-differs", "error", _no_digest(model, wanted, error))
+            yield Finding.of("error", _no_digest(model, wanted, error))
             return
         if wanted is not None and self.digest != wanted:
-            yield Finding("digest-differs", "error", _other_digest(model, wanted, self.digest))
+            yield Finding.of("error", _other_digest(model, wanted, self.digest))
 
 
 def _faults(inventory: Inventory) -> Iterator[Finding]:
@@ -149,6 +149,7 @@ def _no_digest(model: Path, wanted: str | None, error: ModelError) -> VerifyErro
         file=model,
         needed=wanted,
         hint="What has faults has no digest: mend them first.",
+        code="digest-differs",
     )
 
 
@@ -159,4 +160,5 @@ def _other_digest(model: Path, wanted: str, found: str) -> VerifyError:
         needed=wanted,
         found=found,
         hint="Compare it with --against, if the other model is there.",
+        code="digest-differs",
     )

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from onnx_align_pass.errors import ModelError, SourceChangedError, UsageError, VerifyError
+from onnx_align_pass.errors import ModelError, UsageError, VerifyError
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
@@ -33,10 +33,12 @@ def verify_file(
     """Check a model as it lies: its graph is valid to onnx, and every tensor can be read.
 
     Nothing is written, and memory is the metadata. Weights are read only where they are compared
-    or hashed: for `against`, for a digest, and for a `checksum` that the model itself gives.
+    or hashed: for `against`, for a digest, and for a `checksum` that the model itself gives. Small
+    gaps between them are read too.
 
     Args:
-        path: A model, or a folder: every model in it; one that is no model is a finding then.
+        path: A model, or a folder: every model in it. One that is no model, or that changes
+            meanwhile, is a finding then.
         layout: How its data files should lie.
         storage: Which of its tensors should be in data files.
         against: Another model that should hold the same, in whatever layout: every byte and every
@@ -47,7 +49,7 @@ def verify_file(
 
     Raises:
         UsageError: `digest` is no digest, or what was asked does not fit together.
-        ModelError: The model is no model at all; or a model, or its data, changed meanwhile.
+        ModelError: The model is no model at all; or it, or its data, changed meanwhile.
     """
     model = given_path(path)
     other = None if against is None else given_path(against, "against")
@@ -93,10 +95,8 @@ def _in_folder(model: Path, folder: Path, other: Path | None, asked: Asked) -> M
     extra = match is not None and not os.path.lexists(match)
     try:
         done = verify_model(model, None if extra else match, asked)
-    except SourceChangedError:
-        raise
     except ModelError as error:
-        done = ModelVerification(model, (Finding(error.code, "error", error),))
+        done = ModelVerification(model, (Finding.of("error", error),))
     if not extra:
         return done
     lone = VerifyError(
@@ -104,8 +104,9 @@ def _in_folder(model: Path, folder: Path, other: Path | None, asked: Asked) -> M
         file=model,
         needed=f"{match}",
         hint="Compare the folders' contents.",
+        code="model-extra",
     )
-    return replace(done, findings=(*done.findings, Finding("model-extra", "error", lone)))
+    return replace(done, findings=(*done.findings, Finding.of("error", lone)))
 
 
 def _lost(model: Path, folder: Path, other: Path | None) -> ModelVerification:
@@ -114,5 +115,6 @@ def _lost(model: Path, folder: Path, other: Path | None) -> ModelVerification:
         file=model,
         needed=f"the counterpart of {other / model.relative_to(folder)}" if other else None,
         hint="Compare the folders' contents.",
+        code="model-missing",
     )
-    return ModelVerification(model, (Finding("model-missing", "error", error),))
+    return ModelVerification(model, (Finding.of("error", error),))

@@ -6,11 +6,13 @@ import json
 import os
 import sys
 from contextlib import suppress
-from typing import Any
+from typing import Any, Final
 
 from onnx_align_pass.report import SCHEMA_VERSION
 
-__all__ = ["hint", "prepare_streams", "say", "say_json", "silence_stdout"]
+__all__ = ["hint", "json_text", "prepare_streams", "say", "say_json", "silence_stdout"]
+
+_LONG_LIST: Final = 100
 
 
 def prepare_streams() -> None:
@@ -43,7 +45,27 @@ def say_json(values: dict[str, Any]) -> None:
     version = values.get("schema_version", SCHEMA_VERSION)
     if version != SCHEMA_VERSION:
         raise ValueError(f"an object of schema {version} in one of schema {SCHEMA_VERSION}")
-    say(json.dumps({"schema_version": SCHEMA_VERSION, **values}, indent=2))
+    say(json_text({"schema_version": SCHEMA_VERSION, **values}))
+
+
+def json_text(value: Any, margin: str = "\n") -> str:
+    """Write a value as JSON, indented; an item of a long list is one line.
+
+    Python indents in Python: for the rows of ten thousands of tensors it takes four times as long.
+
+    Args:
+        value: What `json.dumps` takes; the keys are texts.
+        margin: The line break and the blanks in front of its last line.
+    """
+    inner = f"{margin}  "
+    if isinstance(value, dict) and value:
+        lines = [f"{json.dumps(key)}: {json_text(one, inner)}" for key, one in value.items()]
+        return f"{{{inner}{f',{inner}'.join(lines)}{margin}}}"
+    if isinstance(value, list) and value:
+        is_long = len(value) > _LONG_LIST
+        lines = [json.dumps(one) if is_long else json_text(one, inner) for one in value]
+        return f"[{inner}{f',{inner}'.join(lines)}{margin}]"
+    return json.dumps(value)
 
 
 def hint(text: str) -> None:

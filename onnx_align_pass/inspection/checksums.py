@@ -81,5 +81,6 @@ def _mismatch(inventory: Inventory, home: str, wanted: str, found: str, entry: E
         needed=f"SHA1 {wanted}",
         found=found,
         hint="Was the file changed, or only written anew? `onnx-align align` drops the checksum.",
+        code="checksum-mismatch",
     )
-    return Finding("checksum-mismatch", "error", error)
+    return Finding.of("error", error)

@@ -4,6 +4,7 @@ Errors. One finding a tensor:
 
 - `bad-shape`: a dimension is negative, or the shape multiplies to more than a file can hold
 - `wrong-size`: the bytes are not as many as element type and shape need
+- `bad-numbers`: protobuf or the element type cannot make anything of them
 - `bytes-twice`: the bytes are given twice, or in a data file and inline
 - `stray-bytes`: an empty tensor, or one of strings, has bytes
 - `unsized-type`: strings, or an unknown element type, in a data file
@@ -24,7 +25,7 @@ Warnings: `checksum-unverified`, one a data file: it has a checksum, and nobody 
 right.
 
 Numbers in typed fields (`int32_data` ...) are not decoded: whether they are as many as the shape
-needs is known when they are read.
+needs is known when they are read, or where the inventory is a thorough one.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ import onnx
 
 from onnx_align_pass.errors import ExternalDataError, TensorError
 from onnx_align_pass.findings import Finding
-from onnx_align_pass.inspection.files import claims_by_file
 from onnx_align_pass.inspection.found import Found, found, found_together
 from onnx_align_pass.inspection.inventory import Entry, Inventory
 from onnx_align_pass.inspection.ranges import overlaps
@@ -77,7 +77,7 @@ def _of_tensors(inventory: Inventory) -> Iterator[Found]:
     for group in groups.values():
         fault = inventory.entries[group[0]].fault
         assert fault is not None, "entries without a fault were left out"
-        yield found_together("error", fault, group, also="more tensors of this file")
+        yield found_together("error", fault, group, where=" of this file")
 
 
 def _stray_bytes(inventory: Inventory) -> Iterator[Found]:
@@ -94,7 +94,7 @@ def _stray_bytes(inventory: Inventory) -> Iterator[Found]:
 
 def _overlaps(inventory: Inventory) -> Iterator[Found]:
     entries, homes = inventory.entries, inventory.homes
-    for name, claims in claims_by_file(inventory).items():
+    for name, claims in inventory.claims.items():
         pairs = list(overlaps(claims))
         if not pairs:
             continue
@@ -159,7 +159,7 @@ def _checksums(inventory: Inventory) -> Iterator[Found]:
     for home, group in groups.items():
         first = inventory.entries[group[0]].slot.name
         error = _unverified(first, inventory.homes[home])
-        yield found_together("warning", error, group, also="more tensors of this file")
+        yield found_together("warning", error, group, where=" of this file")
 
 
 def _unverified(tensor: str, file: Path) -> ExternalDataError:

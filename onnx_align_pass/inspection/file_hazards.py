@@ -148,4 +148,4 @@ def _warning(
     one: LookedAt, code: str, problem: str, *, found: str | None = None, hint: str
 ) -> Found:
     error = ExternalDataError(problem, file=one.path, found=found, hint=hint, code=code)
-    return Found(Finding(code, "warning", error))
+    return Found(Finding.of("warning", error))

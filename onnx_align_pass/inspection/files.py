@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +17,9 @@ from onnx_align_pass.inspection.reading import read_at
 from onnx_align_pass.inspection.report import MAX_ALIGNMENT, DataFileReport, Range
 from onnx_align_pass.layout.safetensors_header import SafetensorsHeader, read_header
 from onnx_align_pass.references import References
-from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import SourceFiles
 
-__all__ = ["LookedAt", "alignments", "claims_by_file", "look_at_files"]
+__all__ = ["LookedAt", "alignments", "look_at_files"]
 
 _CHUNK: Final = 1 << 16
 _ZEROS: Final = bytes(_CHUNK)
@@ -37,20 +36,11 @@ class LookedAt(NamedTuple):
     notes: tuple[str, ...]
 
 
-def claims_by_file(inventory: Inventory) -> dict[str, list[Claim]]:
-    """What tensors have in each data file, in declaration order; empty tensors have nothing."""
-    claims: dict[str, list[Claim]] = defaultdict(list)
-    for index, entry in enumerate(inventory.entries):
-        if entry.home is not None:
-            of_file = claims[entry.home]
-            if isinstance(entry.source, FileSpan) and entry.source.length:
-                of_file.append(Claim(entry.source.offset, entry.source.length, index))
-    return claims
-
-
 def alignments(claims: list[Claim]) -> dict[int, int]:
     """Count tensors by the largest power of two that they start on, up to 64 KiB."""
-    counts = Counter(min(natural_alignment(one[0]), MAX_ALIGNMENT) for one in claims)
+    counts: Counter[int] = Counter()
+    for lowest_bit, count in Counter([offset & -offset for offset, _, _ in claims]).items():
+        counts[min(natural_alignment(lowest_bit), MAX_ALIGNMENT)] += count
     return {alignment: counts[alignment] for alignment in sorted(counts)}
 
 
@@ -62,7 +52,7 @@ def look_at_files(inventory: Inventory, references: References) -> Iterator[Look
         OSError: One cannot be read; `filename` is its path.
     """
     homes = inventory.homes
-    for name, claims in claims_by_file(inventory).items():
+    for name, claims in inventory.claims.items():
         yield _Look(inventory, name, homes[name], claims, references).result()
 
 

@@ -20,11 +20,11 @@ class Found(NamedTuple):
 
 def found(severity: Severity, error: AlignError, *tensors: int) -> Found:
     """Make a finding of an error that carries its code."""
-    return Found(Finding(error.code, severity, error), tensors)
+    return Found(Finding.of(severity, error), tensors)
 
 
 def found_together(
-    severity: Severity, first: AlignError, tensors: Sequence[int], *, also: str = "more tensors"
+    severity: Severity, first: AlignError, tensors: Sequence[int], *, where: str = ""
 ) -> Found:
     """Make one finding of what is wrong with several tensors.
 
@@ -32,19 +32,22 @@ def found_together(
         severity: Of the finding.
         first: What is wrong with the first of them.
         tensors: Their indices.
-        also: What the others are called.
+        where: What is to be said of where they all are.
     """
     if len(tensors) < 2:
         return found(severity, first, *tensors)
-    others = (
-        f"{len(tensors) - 1:,} {also if len(tensors) > 2 else also.replace('tensors', 'tensor')}"
-    )
+    count = len(tensors)
+    if first.found is None:
+        found_in_all = f"{count:,} tensors{where}"
+    else:
+        others = "1 more tensor" if count == 2 else f"{count - 1:,} more tensors"
+        found_in_all = f"{first.found}; and so {others}{where}"
     error = ExternalDataError(
         first.problem,
         tensor=first.tensor,
         file=first.file,
         needed=first.needed,
-        found=f"{first.found}; and so {others}" if first.found else f"it for {others}, too",
+        found=found_in_all,
         hint=first.hint,
         code=first.code,
     )

@@ -17,8 +17,12 @@ from onnx_align_pass.transfer.parts import parts_of
 
 __all__ = ["can_be_checked", "checker_findings"]
 
-_ELSEWHERE: Final = "#elsewhere"
-"""A location for which the checker looks into no file: that of a container of models."""
+_ELSEWHERE: Final = onnx.TensorProto(
+    data_location=onnx.TensorProto.EXTERNAL,
+    external_data=[onnx.StringStringEntryProto(key="location", value="#elsewhere")],
+)
+"""Where tensors are said to be: for this location, of a container of models, the checker looks into
+no file."""
 _MOST_INDICES: Final = 1 << 30
 """Bytes of sparse indices that are read: the checker looks at each, and protobuf holds no more."""
 _PART_BYTES: Final = 1 << 20
@@ -50,7 +54,7 @@ def checker_findings(inventory: Inventory) -> Iterator[Finding]:
     try:
         checker.check_model(light)
     except (checker.ValidationError, ValueError, RuntimeError, TypeError) as error:
-        yield Finding("checker", "error", _complaint(error, inventory))
+        yield Finding.of("error", _complaint(error, inventory))
 
 
 def _lighten(entry: Entry, tensor: onnx.TensorProto, inventory: Inventory) -> None:
@@ -66,8 +70,7 @@ def _lighten(entry: Entry, tensor: onnx.TensorProto, inventory: Inventory) -> No
     if _is_index(entry):
         tensor.raw_data = _read(entry, inventory)
     elif faulty or facts is None or facts.nbytes:
-        tensor.data_location = onnx.TensorProto.EXTERNAL
-        tensor.external_data.add(key="location", value=_ELSEWHERE)
+        tensor.MergeFrom(_ELSEWHERE)
 
 
 def _is_index(entry: Entry) -> bool:
@@ -91,4 +94,5 @@ def _complaint(error: Exception, inventory: Inventory) -> BrokenModelError:
         f"onnx's checker refuses it: {text}",
         file=inventory.skeleton.path,
         hint="Runtimes that check models refuse it too; mend the exporter, or export it again.",
+        code="checker",
     )

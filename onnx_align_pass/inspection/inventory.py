@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
 import onnx
 
 from onnx_align_pass.errors import ModelError, SourceChangedError
+from onnx_align_pass.inspection.ranges import Claim
 from onnx_align_pass.model.contents import check_empty, check_opaque
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
@@ -43,9 +45,12 @@ class Entry(NamedTuple):
     """The first thing that is wrong with it by itself; what it does to others is not looked at."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inventory:
-    """A model that was read, with its files open. Its tensors are in declaration order."""
+    """A model that was read, with its files open. Its tensors are in declaration order.
+
+    It has no slots, so that what is asked of it more than once is found once.
+    """
 
     skeleton: Skeleton
     entries: tuple[Entry, ...]
@@ -53,11 +58,22 @@ class Inventory:
     thorough: bool
     """Whether it was looked for tensors where no reader looks."""
 
-    @property
+    @cached_property
     def homes(self) -> dict[str, Path]:
         """Paths of the data files that tensors lie in, by name, in the order of their first use."""
         homes = dict.fromkeys(one.home for one in self.entries if one.home is not None)
         return {name: self.skeleton.data_path(name) for name in homes}
+
+    @cached_property
+    def claims(self) -> dict[str, list[Claim]]:
+        """What tensors have in each data file, in declaration order; empty ones have nothing."""
+        claims: dict[str, list[Claim]] = {name: [] for name in self.homes}
+        for index, entry in enumerate(self.entries):
+            if entry.home is not None and isinstance(entry.source, FileSpan):
+                _, offset, length = entry.source
+                if length:
+                    claims[entry.home].append(Claim(offset, length, index))
+        return claims
 
 
 @contextmanager

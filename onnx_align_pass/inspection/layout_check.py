@@ -53,7 +53,7 @@ def layout_findings(
             hint=_HINT,
             code=breach.code,
         )
-        yield Finding(breach.code, "error", error)
+        yield Finding.of("error", error)
 
 
 def storage_findings(inventory: Inventory, storage: StoragePolicy) -> Iterator[Finding]:
@@ -68,4 +68,4 @@ def storage_findings(inventory: Inventory, storage: StoragePolicy) -> Iterator[F
             hint=_HINT,
             code="inline",
         )
-        yield Finding("inline", "error", error)
+        yield Finding.of("error", error)

@@ -10,7 +10,7 @@ from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.lying import kept_in, lying_in
 from onnx_align_pass.inspection.report import PresetReport
-from onnx_align_pass.layout.satisfy import Breach, Lying, first_breach
+from onnx_align_pass.layout.satisfy import Breach, Laid, Lying
 from onnx_align_pass.layout.satisfy_names import name_breaches
 from onnx_align_pass.policy import StoragePolicy
 from onnx_align_pass.presets import Preset
@@ -56,9 +56,8 @@ class _Held:
         if key not in self._inline:
             self._inline[key] = self._kept_in(storage)
         yield self._inline[key]
-        lying = lying_in(self._inventory, storage) if storage.rules else self._lying
-        first, count = first_breach(lying, self._sizes, preset.layout)
-        named = list(name_breaches(lying, preset.layout, self._model_name, self._headers))
+        first, count = self._laid(storage).first_breach(preset.layout)
+        named = list(name_breaches(self._lying, preset.layout, self._model_name, self._headers))
         first = first or (named[0] if named else None)
         yield (None if first is None else _said(first)), count + len(named)
 
@@ -70,6 +69,15 @@ class _Held:
     @cached_property
     def _lying(self) -> list[Lying]:
         return lying_in(self._inventory)
+
+    @cached_property
+    def _without_rules(self) -> Laid:
+        return Laid(self._lying, self._sizes)
+
+    def _laid(self, storage: StoragePolicy) -> Laid:
+        if not storage.rules:
+            return self._without_rules
+        return Laid(lying_in(self._inventory, storage), self._sizes)
 
     def _kept_in(self, storage: StoragePolicy) -> Met:
         """Tensors that are inline, and should not be."""

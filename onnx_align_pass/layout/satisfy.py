@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeAlias
+from functools import cache, cached_property
+from itertools import compress, starmap
+from operator import mod
+from typing import Final, NamedTuple
 
 from onnx_align_pass.layout.planner import round_up
 from onnx_align_pass.policy import LayoutPolicy
 
-__all__ = ["Breach", "Lying", "breaches", "first_breach"]
+__all__ = ["Breach", "Laid", "Lying", "breaches"]
 
 
 class Lying(NamedTuple):
@@ -41,42 +44,112 @@ def breaches(
     """List what breaks a layout's rules, tensor by tensor, then file by file.
 
     Args:
-        lying: The external tensors.
+        lying: The external tensors; empty ones do not count.
         sizes: Bytes of each data file.
         layout: What is asked: alignment, padding, the sizes and the number of files.
     """
-    placed = _placed(lying, layout)
-    for one, wanted in _misplaced(placed):
-        yield _misaligned(one, wanted)
-    yield from _files(placed, sizes, layout)
+    return Laid(lying, sizes).breaches(layout)
 
 
-def first_breach(
-    lying: Sequence[Lying], sizes: Mapping[str, int], layout: LayoutPolicy
-) -> tuple[Breach | None, int]:
-    """The first of the breaches, and how many there are; the sentences of the rest are not made."""
-    placed = _placed(lying, layout)
-    misplaced, others = _misplaced(placed), list(_files(placed, sizes, layout))
-    count = len(misplaced) + len(others)
-    if misplaced:
-        return _misaligned(*misplaced[0]), count
-    return (others[0] if others else None), count
+class Laid:
+    """Tensors as they lie, to be held against several layouts: what all ask for is found once.
+
+    Args:
+        lying: The external tensors; empty ones do not count.
+        sizes: Bytes of each data file.
+    """
+
+    def __init__(self, lying: Sequence[Lying], sizes: Mapping[str, int]) -> None:
+        self._lying = [one for one in lying if one.nbytes]
+        self._sizes = sizes
+        self._offsets = [one.offset for one in self._lying]
+        self._kinds = [(one.nbytes, one.element_bits, one.alignment) for one in self._lying]
+        self._has_rules = any(alignment is not None for _, _, alignment in self._kinds)
+
+    def breaches(self, layout: LayoutPolicy) -> Iterator[Breach]:
+        """List what breaks a layout's rules, tensor by tensor, then file by file."""
+        wanted = self._wanted(layout)
+        for index in self._misplaced(wanted):
+            yield _misaligned(self._lying[index], wanted[index])
+        yield from self._in_files(wanted, layout)
+
+    def first_breach(self, layout: LayoutPolicy) -> tuple[Breach | None, int]:
+        """The first of the breaches, and how many there are."""
+        wanted = self._wanted(layout)
+        misplaced, others = self._misplaced(wanted), list(self._in_files(wanted, layout))
+        count = len(misplaced) + len(others)
+        if misplaced:
+            return _misaligned(self._lying[misplaced[0]], wanted[misplaced[0]]), count
+        return (others[0] if others else None), count
+
+    def _wanted(self, layout: LayoutPolicy) -> Sequence[int]:
+        """The alignment that each tensor should have."""
+        uniform = layout.uniform_alignment
+        if uniform is not None and not self._has_rules:
+            return [uniform] * len(self._lying)
+        # Of a model's tensors most are as large as others.
+        return list(starmap(cache(layout.alignment_of), self._kinds))
+
+    def _misplaced(self, wanted: Sequence[int]) -> list[int]:
+        return list(compress(range(len(wanted)), map(mod, self._offsets, wanted)))
+
+    @cached_property
+    def _by_file(self) -> dict[str, list[int]]:
+        """The tensors of each file, in the order of their offsets."""
+        found: dict[str, list[int]] = defaultdict(list)
+        for index, one in enumerate(self._lying):
+            found[one.file].append(index)
+        for tensors in found.values():
+            tensors.sort(key=lambda index: (self._offsets[index], self._lying[index].nbytes))
+        return found
+
+    def _in_files(self, wanted: Sequence[int], layout: LayoutPolicy) -> Iterator[Breach]:
+        if not _asks_of_files(layout):
+            return
+        for name, tensors in self._by_file.items():
+            if name in self._sizes:
+                yield from self._in_file(name, tensors, wanted, layout)
+        count = len(self._by_file)
+        if layout.max_files is not None and count > layout.max_files:
+            yield Breach(
+                "too-many-files",
+                None,
+                next(iter(self._by_file)),
+                "there are more data files than are read",
+                f"at most {layout.max_files:,}",
+                f"{count:,}",
+            )
+
+    def _in_file(
+        self, name: str, tensors: Sequence[int], wanted: Sequence[int], layout: LayoutPolicy
+    ) -> Iterator[Breach]:
+        size = self._sizes[name]
+        if layout.pad == "file":
+            largest = max(map(wanted.__getitem__, tensors))
+            if size % largest:
+                yield _of_size(name, size, "file-not-padded", f"a multiple of {largest:,}")
+        if layout.pad == "tensor":
+            pairs = [(self._lying[index], wanted[index]) for index in tensors]
+            yield from _blocks(name, size, pairs)
+        limit, wish = layout.max_file_bytes, layout.max_shard_size_bytes
+        if limit is not None and size > limit:
+            yield _of_size(name, size, "file-too-large", f"at most {limit:,} bytes")
+        if wish is not None and size > wish and not self._is_one_range(tensors):
+            yield _of_size(name, size, "shard-too-large", f"at most {wish:,} bytes")
+
+    def _is_one_range(self, tensors: Sequence[int]) -> bool:
+        return len({self._lying[index][2:4] for index in tensors}) == 1
 
 
-_Placed: TypeAlias = tuple[Lying, int]
-"""A tensor, and the alignment that it should have."""
+_PROBLEMS: Final = {
+    "file-not-padded": "the file does not end on a boundary",
+    "file-too-large": "the file is larger than can be read",
+    "shard-too-large": "the file is larger than a shard, and holds more than one tensor",
+}
 
 
-def _placed(lying: Sequence[Lying], layout: LayoutPolicy) -> list[_Placed]:
-    uniform = layout.uniform_alignment
-    if uniform is not None and all(one.alignment is None for one in lying):
-        return [(one, uniform) for one in lying]
-    alignment_of = layout.alignment_of
-    return [(one, alignment_of(one.nbytes, one.element_bits, one.alignment)) for one in lying]
-
-
-def _misplaced(placed: Sequence[_Placed]) -> list[_Placed]:
-    return [pair for pair in placed if pair[0].offset % pair[1] and pair[0].nbytes]
+def _of_size(file: str, size: int, code: str, needed: str) -> Breach:
+    return Breach(code, None, file, _PROBLEMS[code], needed, f"{size:,} bytes")
 
 
 def _misaligned(one: Lying, wanted: int) -> Breach:
@@ -90,78 +163,15 @@ def _misaligned(one: Lying, wanted: int) -> Breach:
     )
 
 
-def _files(
-    placed: Sequence[_Placed], sizes: Mapping[str, int], layout: LayoutPolicy
-) -> Iterator[Breach]:
-    if not _asks_of_files(layout):
-        return
-    by_file: dict[str, list[_Placed]] = defaultdict(list)
-    for pair in placed:
-        by_file[pair[0].file].append(pair)
-    for file, pairs in by_file.items():
-        if file in sizes:
-            yield from _file(file, sizes[file], pairs, layout)
-    if layout.max_files is not None and len(by_file) > layout.max_files:
-        yield Breach(
-            "too-many-files",
-            None,
-            next(iter(by_file)),
-            "there are more data files than are read",
-            f"at most {layout.max_files:,}",
-            f"{len(by_file):,}",
-        )
-
-
 def _asks_of_files(layout: LayoutPolicy) -> bool:
     limits = layout.max_file_bytes, layout.max_files, layout.max_shard_size_bytes
     return layout.pad != "none" or any(one is not None for one in limits)
 
 
-def _file(file: str, size: int, placed: list[_Placed], layout: LayoutPolicy) -> Iterator[Breach]:
-    if layout.pad == "file":
-        largest = max(wanted for _, wanted in placed)
-        if size % largest:
-            yield Breach(
-                "file-not-padded",
-                None,
-                file,
-                "the file does not end on a boundary",
-                f"a multiple of {largest:,}",
-                f"{size:,} bytes",
-            )
-    if layout.pad == "tensor":
-        yield from _blocks(file, size, placed)
-    limit = layout.max_file_bytes
-    if limit is not None and size > limit:
-        yield Breach(
-            "file-too-large",
-            None,
-            file,
-            "the file is larger than can be read",
-            f"at most {limit:,} bytes",
-            f"{size:,} bytes",
-        )
-    wish = layout.max_shard_size_bytes
-    if (
-        wish is not None
-        and size > wish
-        and len({(one.offset, one.nbytes) for one, _ in placed}) > 1
-    ):
-        yield Breach(
-            "shard-too-large",
-            None,
-            file,
-            "the file is larger than a shard, and holds more than one tensor",
-            f"at most {wish:,} bytes",
-            f"{size:,} bytes",
-        )
-
-
-def _blocks(file: str, size: int, placed: list[_Placed]) -> Iterator[Breach]:
-    """Each tensor has its blocks whole, and for itself."""
-    ordered = sorted(placed, key=lambda one: (one[0].offset, one[0].nbytes))
-    for (one, wanted), after in zip(ordered, [*ordered[1:], None], strict=True):
-        if not one.nbytes or one.offset % wanted:
+def _blocks(file: str, size: int, placed: Sequence[tuple[Lying, int]]) -> Iterator[Breach]:
+    """Each tensor, in their order, has its blocks whole, and for itself."""
+    for (one, wanted), after in zip(placed, [*placed[1:], None], strict=True):
+        if one.offset % wanted:
             continue
         end = round_up(one.offset + one.nbytes, wanted)
         tied = after is not None and after[0].offset == one.offset

@@ -18,7 +18,8 @@ from onnx_align_pass.tensors import TensorFacts
 __all__ = ["check_empty", "check_opaque", "content_of", "opaque", "strip"]
 
 _TYPED: Final = tuple(TYPED_FIELDS.values())
-_WHERE: Final = ("external_data", "data_location")
+_BESIDES_NUMBERS: Final = ("raw_data", "external_data", "data_location")
+_ALL: Final = (*_BESIDES_NUMBERS, *_TYPED)
 
 
 def content_of(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Source | None:
@@ -76,7 +77,10 @@ def check_opaque(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleto
         _numbers(tensor, skeleton)
     except DecodeError as error:
         raise TensorError(
-            f"its numbers cannot be read: {error}", tensor=facts.slot.name, file=skeleton.path
+            f"its numbers cannot be read: {error}",
+            tensor=facts.slot.name,
+            file=skeleton.path,
+            code="bad-numbers",
         ) from None
 
 
@@ -97,7 +101,7 @@ def strip(tensor: onnx.TensorProto, skeleton: Skeleton, *, sized: bool) -> None:
         sized: Whether its elements have a size; the numbers of others stay.
     """
     numbers = None if sized else _numbers(tensor, skeleton)
-    for name in ("raw_data", *_WHERE, *(_TYPED if sized else ())):
+    for name in _ALL if sized else _BESIDES_NUMBERS:
         tensor.ClearField(name)
     if numbers is not None:
         tensor.MergeFrom(numbers)

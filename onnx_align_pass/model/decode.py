@@ -70,12 +70,16 @@ class DecodedTensor:
                 needed=f"{self._needed:,} numbers for shape {list(self.shape)}",
                 found=f"{count:,} numbers",
                 hint="The model is damaged; export it again.",
+                code="wrong-size",
             )
         return tensor
 
     def _damaged(self, error: Exception) -> TensorError:
         return TensorError(
-            f"its {self.field_name} cannot be decoded: {error}", tensor=self.name, file=self.file
+            f"its {self.field_name} cannot be decoded: {error}",
+            tensor=self.name,
+            file=self.file,
+            code="bad-numbers",
         )
 
     @property

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from onnx_align_cli.streams import say_json
+from onnx_align_cli.streams import json_text, say_json
 
 from .child import COMMAND, environment, run_child
 from .models import MODEL, write_model
@@ -67,6 +71,29 @@ def test_closed_descriptors_are_never_given_to_data_files(tmp_path: Path) -> Non
     )
     assert done.returncode == 0
     assert (tmp_path / "out" / MODEL).stat().st_size > 0
+
+
+texts = st.text(max_size=3)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
+)
+
+
+@given(value=json_values)
+def test_short_lists_are_indented_as_python_does(value: Any) -> None:
+    assert json_text(value) == json.dumps(value, indent=2)
+
+
+@given(items=st.lists(json_values, min_size=1, max_size=3), times=st.integers(40, 60))
+def test_an_item_of_a_long_list_is_a_line(items: list[Any], times: int) -> None:
+    values = {"many": items * times, "few": [1, {"a": [2]}]}
+    text = json_text(values)
+    assert json.loads(text) == values
+    if len(items) * times > 100:
+        first = text.splitlines().index('  "many": [') + 1
+        rows = text.splitlines()[first : first + len(items) * times]
+        assert [json.loads(row.rstrip(",")) for row in rows] == values["many"]
 
 
 def test_a_result_of_another_schema_is_not_said_to_be_of_this_one() -> None:

@@ -14,6 +14,7 @@ from onnx_align_pass.presets import PRESETS
 from onnx_align_pass.verifying import verify_file
 from tests.align.small_models import external_model
 from tests.corpus import CASES
+from tests.corpus.build import point, showing, tensor, write
 
 from .child import run_child, tree
 
@@ -41,7 +42,7 @@ def test_a_model_that_is_whole_says_what_was_checked(tmp_path: Path, capsys: Cap
     assert main(["verify", str(model), "--preset", "windows", "--against", str(other)]) == 0
     assert lines(capsys) == [
         f"ok       {model}",
-        "  checked   bounds, overlap, sizes, preset windows, checker, against",
+        "  checked   bounds, overlap, sizes, preset windows, hazards, checker, against",
         "  tensors   3",
         "  compared  44.6 KiB in each model",
     ]
@@ -60,7 +61,7 @@ def test_findings_are_shown_with_what_to_do_and_exit_with_1(
         "(needed a multiple of 4,096, found offset 1,204, 1,204 bytes past one)"
     )
     assert out[2].startswith("            `onnx-align align` with this layout")
-    assert "  checked   bounds, overlap, sizes, layout, checker" in out
+    assert "  checked   bounds, overlap, sizes, layout, hazards, checker" in out
 
 
 @pytest.mark.parametrize(
@@ -90,8 +91,13 @@ def test_many_findings_of_a_kind_are_shown_in_part_and_given_whole(
     model = external_model(tmp_path / "m.onnx", {f"w{index}": (301,) for index in range(50)})
     assert main(["verify", str(model), "-a", "4096"]) == 1
     out = lines(capsys)
-    assert sum("misaligned: tensor" in line for line in out) == 20
-    assert "            misaligned: 29 more (all of them with --json)" in out
+    assert sum("misaligned: tensor" in line for line in out) == 12
+    assert sum("`onnx-align align` with" in line for line in out) == 1
+    assert "            misaligned: 37 more (all of them with --json)" in out
+    assert main(["verify", str(tmp_path), "-a", "4096"]) == 1
+    out = lines(capsys)
+    assert sum("misaligned: tensor" in line for line in out) == 3
+    assert "            misaligned: 46 more (all of them with --json)" in out
     assert main(["verify", str(model), "-a", "4096", "--json"]) == 1
     values = json.loads(capsys.readouterr().out)
     assert len(values["models"][0]["findings"]) == 49
@@ -107,7 +113,7 @@ def test_a_folder_is_a_line_for_each_model_and_a_summary(tmp_path: Path, capsys:
     assert out[2].startswith(f"  error     not-a-model: {bad}: ")
     assert out[4:] == [
         "checked 2 models: 1 ok, 1 failed",
-        "  checked   bounds, overlap, sizes, preset windows, checker",
+        "  checked   bounds, overlap, sizes, preset windows, hazards, checker",
         "  findings  1 error, 0 warnings",
     ]
 
@@ -135,15 +141,57 @@ def test_the_object_is_that_of_the_core(tmp_path: Path, capsys: Capture) -> None
 
 
 def test_a_warning_counts_when_it_is_strict(tmp_path: Path, capsys: Capture) -> None:
-    model = CASES["overlapping"].build(tmp_path)
+    model = CASES["prepacked"].build(tmp_path)
     assert main(["verify", str(model)]) == 0
     out = lines(capsys)
     assert out[0].startswith("ok ")
-    assert out[1].startswith("  warning   overlap: tensor 'a'")
+    assert out[1].startswith("  warning   prepacked-key: tensor 'w0'")
     assert main(["verify", str(model), "--strict"]) == 1
     assert lines(capsys)[0].startswith("FAILED ")
+    assert main(["verify", str(tmp_path)]) == 0
+    out = lines(capsys)
+    assert out[1:] == [
+        "  warnings  prepacked-key, dead-bytes",
+        "checked 1 model: 1 ok, 0 failed",
+        "  checked   bounds, overlap, sizes, hazards, checker",
+        "  findings  0 errors, 2 warnings",
+        "            Verify a model by itself, or with --json, to see what its warnings say.",
+    ]
+    assert main(["verify", str(tmp_path), "--strict"]) == 1
+    out = lines(capsys)
+    assert out[1].startswith("  warning   prepacked-key: tensor 'w0'")
+    assert out[-1] == "  findings  0 errors, 2 warnings"
     assert main(["verify", str(model), "--strict", "--json"]) == 1
     assert json.loads(capsys.readouterr().out)["totals"]["warnings"] == 2
+
+
+def test_errors_come_before_warnings_and_no_kind_hides_another(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    names = [f"x..{index}" for index in range(40)]  # each gives a warning, its tensor an error
+    made = [point(tensor(name, [3]), [("location", name), ("offset", "4")]) for name in names]
+    for name in names:
+        (tmp_path / name).write_bytes(bytes(16))
+    keys = [("location", names[0]), ("location", names[0]), ("odd", "1"), ("prepacked", "1")]
+    made.append(point(tensor("key", [3]), keys))
+    made.append(point(tensor("gone", [3]), [("location", "gone")]))
+    model = write(tmp_path, showing(made))
+    assert main(["verify", str(model), "-a", "64"]) == 1
+    out = lines(capsys)
+    assert [line.split(":")[0].split() for line in out if line[2] != " "][1:-2] == [
+        ["error", "data-file-missing"],
+        ["error", "overlap"],
+        *[["error", "misaligned"]] * 4,
+        ["warning", "unknown-key"],
+        ["warning", "prepacked-key"],
+        ["warning", "key-twice"],
+        ["warning", "length-absent"],
+        ["warning", "offset-absent"],
+        ["warning", "dots-in-location"],
+    ]
+    assert "            dots-in-location: 39 more (all of them with --json)" in out
+    assert "            and dead-bytes (39) (all of them with --json)" in out
+    assert len(out) < 32
 
 
 def test_a_digest_is_shown_and_taken_back(tmp_path: Path, capsys: Capture) -> None:

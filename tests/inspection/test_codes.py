@@ -2,44 +2,62 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from collections import defaultdict
 from pathlib import Path
 
 from onnx_align_pass import errors
 from onnx_align_pass.errors import AlignError, ModelError
 from onnx_align_pass.inspection import faults, file_hazards, hazards, odd_tensors
 
+from .code_page import SEVERITY
+
 ROOT = Path(errors.__file__).parent
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "findings.md"
-GIVEN = re.compile(r'code(?::\s*\w+)?\s*=\s*"([a-z0-9-]+)"|_Kind\(\s*"([a-z0-9-]+)"')
-WARNED = re.compile(r'_warning\(\s*one,\s*"([a-z0-9-]+)"')
-EITHER = re.compile(r'code="([a-z0-9-]+)" if \w+ else "([a-z0-9-]+)"')
 LISTED = re.compile(r"`([a-z0-9]+(?:-[a-z0-9]+)*)`")
+BY_POSITION = {"Breach": 0, "_Kind": 0, "_warning": 1, "_of_size": 2}
+"""Calls that take a code, and which argument it is."""
 NEVER_FOUND = {"failed", "bad-entry", "bad-tensor", "data-file-unsafe"}
-"""Codes of classes whose errors all give another."""
+"""Codes of classes whose errors all give another, where they become findings."""
 
 
-def given_codes() -> set[str]:
-    """Every code that stands in the source."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))]
-    texts = [text for text in texts if "usual_code" in text or 'code="' in text or "_Kind(" in text]
-    texts += [(ROOT / "inspection" / "file_hazards.py").read_text(encoding="utf-8")]
-    patterns = (GIVEN, WARNED, EITHER)
-    found = [one for text in texts for pattern in patterns for one in pattern.findall(text)]
-    codes = {code for one in found for code in ([one] if isinstance(one, str) else one) if code}
-    return codes | {"data-file-missing"}
+def codes_in(path: Path) -> set[str]:
+    """Every code that a module can give: what `code` is set to, and what is passed as one."""
+    named: dict[str, list[ast.expr]] = defaultdict(list)
+    given: list[ast.expr] = []
+    for one in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        match one:
+            case ast.Assign(targets=[ast.Name(name)], value=value):
+                named[name].append(value)
+            case ast.AnnAssign(target=ast.Name(name), value=ast.expr() as value):
+                named[name].append(value)
+            case ast.Call(func=ast.Name(name), args=args) if name in BY_POSITION:
+                given.append(args[BY_POSITION[name]])
+            case ast.keyword(arg="code", value=value):
+                given.append(value)
+    given += named["code"] + named["usual_code"]
+    used = [one.id for value in given for one in ast.walk(value) if isinstance(one, ast.Name)]
+    given += [value for name in used for value in named[name]]
+    return {text for value in given for text in texts_in(value)}
+
+
+def texts_in(value: ast.expr) -> list[str]:
+    """The constants that an expression can be; those that it asks about do not count."""
+    if isinstance(value, ast.IfExp):
+        return [*texts_in(value.body), *texts_in(value.orelse)]
+    return [value.value] if isinstance(value, ast.Constant) and isinstance(value.value, str) else []
+
+
+GIVEN = {code for one in ROOT.rglob("*.py") for code in codes_in(one)}
 
 
 def test_every_code_is_documented_and_no_other() -> None:
-    tables = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line[:1] == "|"]
-    listed = {code for line in tables for code in LISTED.findall(line.split("|")[1])}
-    assert given_codes() - NEVER_FOUND == listed
+    assert set(SEVERITY) == GIVEN - NEVER_FOUND
 
 
 def test_a_module_lists_the_codes_that_it_gives() -> None:
     for module in (faults, hazards, file_hazards, odd_tensors):
-        own = Path(str(module.__file__)).read_text(encoding="utf-8")
-        codes = {code for code in given_codes() if f'"{code}"' in own}
+        codes = codes_in(Path(str(module.__file__)))
         assert codes
         assert codes <= set(LISTED.findall(module.__doc__ or "")), module.__name__
 

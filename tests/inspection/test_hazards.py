@@ -189,7 +189,7 @@ def test_many_that_are_alike_are_one_finding_that_counts_them(tmp_path: Path) ->
     report = inspect_file(source)
     (found,) = report.findings
     assert (found.code, found.error.tensor) == ("data-file-missing", "w0")
-    assert found.error.found == "it for 4 more tensors of this file, too"
+    assert found.error.found == "5 tensors of this file"
     assert [one.findings for one in report.tensors] == [(0,)] * 5
 
 

@@ -22,7 +22,7 @@ from onnx_align_pass.inspection.files import look_at_files
 from onnx_align_pass.inspection.inventory import inventory_of
 from onnx_align_pass.inspection.report import ModelReport, PresetReport
 from onnx_align_pass.inspection.satisfied import preset_reports
-from onnx_align_pass.layout.satisfy import Lying, breaches, first_breach
+from onnx_align_pass.layout.satisfy import Laid, Lying, breaches
 from onnx_align_pass.presets import PRESETS, Preset
 from onnx_align_pass.references import References
 from tests.align.small_models import external_model
@@ -159,7 +159,7 @@ def test_the_first_breach_is_that_of_the_list_and_the_number_its_length(
 ) -> None:
     layout = replace(layout, max_files=2, max_file_bytes=9000)
     found = list(breaches(lying, {"x": size, "y": 0}, layout))
-    first, count = first_breach(lying, {"x": size, "y": 0}, layout)
+    first, count = Laid(lying, {"x": size, "y": 0}).first_breach(layout)
     assert count == len(found)
     assert first == (found[0] if found else None)
 

@@ -10,20 +10,56 @@ import pytest
 from onnx_align_pass import ModelError
 from onnx_align_pass.verify_report import ModelVerification
 from onnx_align_pass.verifying import verify_file
-from tests.corpus import oracle, real
+from tests.corpus import CASES, oracle, real
 from tests.corpus.build import external, showing, tensor, write
 from tests.corpus.case import Case
 from tests.corpus.params import cases
 from tests.corpus.sparse import sparse, sparse_graph
 from tests.corpus.test_corpus import succeeds
+from tests.inspection.test_cases import WRONG
 from tests.model.sparse_file import sparse_model
 
-WITH_ERRORS = {
-    "checksum_stale": "checksum-mismatch",
-    "location_down_and_up": "unsafe-location",
+from .found import codes_of, warned_in
+
+WITH_ERRORS = {**WRONG, "checksum_stale": "checksum-mismatch"}
+WITH_WARNINGS = {
+    "dead-bytes": {
+        *("scalars", "tied", "tied_as_constant", "tied_with_other_dtype", "overlapping"),
+        *("out_of_order", "wide_gap", "beyond_4_gib", "two_thousand_small", "offset_absent"),
+        *("length_absent", "length_zero", "offset_and_length_absent"),
+        *("offset_and_length_absent_in_a_file_of_its_own", "checksum", "checksum_stale"),
+        *("basepath", "prepacked", "unknown_key", "keys_in_other_order", "location_twice"),
+        *("offset_and_length_twice", "leading_zeros", "entries_of_an_inline_tensor"),
+    },
+    "empty-external": {"empty_external", "empty_external_without_length"},
+    "unknown-type": {"unknown_dtypes_inline"},
+    "shape-input-external": {"reshape_to_external_shape"},
+    "sparse-indices-external": {
+        *("sparse_external", "sparse_half_external", "sparse_constants"),
+        "sparse_tensors_attribute",
+    },
+    "wide-gap": {"wide_gap", "beyond_4_gib"},
+    "many-tiny-external": {"two_thousand_small"},
+    "offset-absent": {
+        *("offset_absent", "offset_and_length_absent"),
+        "offset_and_length_absent_in_a_file_of_its_own",
+    },
+    "length-absent": {
+        *("length_absent", "length_zero", "offset_and_length_absent"),
+        "offset_and_length_absent_in_a_file_of_its_own",
+    },
+    "unknown-key": {"basepath", "unknown_key"},
+    "prepacked-key": {"prepacked"},
+    "key-twice": {"location_twice", "offset_and_length_twice"},
+    "dots-in-location": {"location_two_dots_in_name"},
+    "name-not-utf8": {"tensor_name_not_utf8"},
+    "hub-cache": {"hugging_face_snapshot"},
+    "data-file-symlink": {"data_is_a_link_inside"},
+    "hard-link": {"data_has_two_links"},
+    "data-in-model": {"data_inside_the_model"},
+    "shared-data-file": {"two_models_of_one_data_file"},
 }
-"""Of cases that runtimes take."""
-WITH_WARNINGS = {"overlapping": {"overlap"}}
+"""Cases by what is warned of; the small data files of the corpus have gaps."""
 GIB = 1 << 30
 
 
@@ -43,11 +79,15 @@ def complaint(model: ModelVerification) -> str | None:
 def test_a_valid_model_has_no_findings_but_its_own(case: Case, tmp_path: Path) -> None:
     model = checked(case.build(tmp_path))
     own = {WITH_ERRORS[case.name]} if case.name in WITH_ERRORS else set()
-    errors = {one.code for one in model.findings if one.severity == "error"}
+    errors = set(codes_of(model.findings))
     assert errors - ({"checker"} if not case.checker else set()) == own
-    warnings = {one.code for one in model.findings if one.severity == "warning"}
-    assert warnings == WITH_WARNINGS.get(case.name, set())
+    warnings = {code for code, names in WITH_WARNINGS.items() if case.name in names}
+    assert warned_in(model.findings) == warnings
     assert model.ok == (not errors)
+
+
+def test_every_case_that_is_named_here_exists() -> None:
+    assert set(CASES) >= set(WITH_ERRORS).union(*WITH_WARNINGS.values())
 
 
 @pytest.mark.parametrize("case", cases())
@@ -90,7 +130,7 @@ def test_a_model_of_onnx_has_nothing_wrong(name: str) -> None:
 def test_a_model_over_2_gib_is_checked(tmp_path: Path) -> None:
     sparse_model(tmp_path / "model.onnx", [3 * GIB, 2_000, 16 * 2])
     model = checked(tmp_path / "model.onnx")
-    assert model.findings == ()
+    assert [one.code for one in model.findings] == ["model-over-2gib"]
     assert model.tensors == 3
 
 
@@ -114,7 +154,10 @@ def test_the_checker_does_not_look_at_sparse_indices_that_cannot_be_read(tmp_pat
     (tmp_path / "model.onnx.data").write_bytes(b"")
     (model,) = verify_file(write(tmp_path, sparse_graph([one]))).models
     assert "checker" not in model.checked
-    assert [finding.code for finding in model.findings] == ["data-file-short"]
+    assert [finding.code for finding in model.findings] == [
+        "data-file-too-short",
+        "sparse-indices-external",
+    ]
 
 
 def test_a_graph_that_uses_what_it_does_not_make_is_refused(tmp_path: Path) -> None:
