@@ -6,15 +6,19 @@ import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from onnx_align_pass.errors import BrokenModelError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
 from onnx_align_pass.transfer.open_source import FileIdentity
+from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["References", "Sharers"]
 
 Inode = tuple[int, int]
+_SMALL_BYTES: Final = 1 << 26
+"""Larger files whose names do not end in `.onnx` are taken for data: they are not looked into."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ class References:
                 if isinstance(names, frozenset):
                     if any(_inode(other.parent / name) == wanted for name in names):
                         users.append(other)
+                elif other.suffix.lower() != ".onnx":
+                    continue  # no model, as its name says
                 elif isinstance(names, BrokenModelError):
                     broken.append(other)
                 elif place.is_relative_to(os.path.dirname(own)):
@@ -88,11 +94,24 @@ def _state(model: Path) -> FileIdentity | None:
 
 
 def _models_in(folder: Path) -> list[Path]:
+    """Files that are models by their names, and small ones that may be: `m.onnx.bak`, `m.pb`."""
     try:
-        names = sorted(os.listdir(folder))
+        with os.scandir(folder) as found:
+            return sorted(Path(one.path) for one in found if _may_be_model(one))
     except OSError:
         return []
-    return [folder / name for name in names if name.lower().endswith(".onnx")]
+
+
+def _may_be_model(entry: os.DirEntry[str]) -> bool:
+    name = entry.name.lower()
+    if not (".onnx" in name or name.endswith(".pb")) or is_staging_name(entry.name):
+        return False
+    try:
+        if entry.is_dir():
+            return False
+        return name.endswith(".onnx") or entry.stat().st_size <= _SMALL_BYTES
+    except OSError:
+        return name.endswith(".onnx")
 
 
 def _inode(path: Path) -> Inode | None:

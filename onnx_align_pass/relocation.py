@@ -137,7 +137,7 @@ def _check_own(skeleton: Skeleton, name: str, path: Path, tensor: str) -> None:
             found=f"its target {resolved}",
             hint="Align the model to a new destination: that writes plain files.",
         )
-    if path.samefile(skeleton.path):
+    if same_file(path, skeleton.path):
         raise UnsafeDataFileError(
             "the model file is its own data file",
             tensor=tensor,

@@ -400,6 +400,25 @@ def test_a_neighbour_that_may_not_be_read_stops_the_run(open_folder: Path) -> No
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
+@pytest.mark.parametrize("name", ["c.pb", "m.onnx.bak", "old.ONNX"])
+def test_a_model_of_whatever_name_keeps_its_data(model: Path, folder: Path, name: str) -> None:
+    (folder / name).write_bytes(model.read_bytes())
+    before = snapshot(folder)
+    with pytest.raises(DataFileSharedError, match=name):
+        align_file(model)
+    assert snapshot(folder) == before
+    report = align_file(model, layout=LayoutPolicy(data_name="z")).models[0]
+    assert report.removed == ()
+    assert any(f"is left: {name} uses it" in note for note in report.notes)
+    assert oracle.tensors(folder / name) == oracle.tensors(model)
+
+
+def test_a_folder_called_as_models_are_is_none(model: Path, folder: Path) -> None:
+    (folder / "zoo.onnx").mkdir()
+    report = align_file(model).models[0]
+    assert report.notes == ()
+
+
 @pytest.mark.needs_root
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, and gives it up in a child")
 def test_nobody_forces_a_run_over_a_file_that_an_unreadable_neighbour_may_use(

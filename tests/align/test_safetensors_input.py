@@ -188,3 +188,14 @@ def test_what_other_readers_know_by_other_names_is_neither_renamed_nor_removed(
     assert oracle.tensors(model) == before
     align_file(model, layout=LayoutPolicy(), overwrite=True)
     assert oracle.tensors(model) == before
+
+
+@pytest.mark.parametrize("other", ["__pad_token_embedding", "__padding_idx", "__pad_0"])
+def test_a_weight_that_is_called_like_padding_is_somebodys(tmp_path: Path, other: str) -> None:
+    place = folder(tmp_path / "st")
+    save_file({**ARRAYS, other: np.ones(9, np.uint8)}, str(place / "w.safetensors"))
+    model = pointing(place / "m.onnx", ARRAYS, place / "w.safetensors")
+    before = snapshot(place)
+    with pytest.raises(DataFileSharedError, match=other):
+        align_file(model, layout=IN_PLACE)
+    assert snapshot(place) == before

@@ -57,6 +57,32 @@ def test_what_is_packed_anyhow_breaks_nearly_every_preset(preset: Preset, tmp_pa
     assert ("misaligned" in found) == (preset.name != "packed"), found
 
 
+def test_data_that_is_no_safetensors_file_breaks_that_preset(tmp_path: Path) -> None:
+    preset = PRESETS["safetensors"]
+    source = align_to(tmp_path / "a", LayoutPolicy(alignment=64))
+    assert codes(checked(source, layout=preset.layout)) == ["not-safetensors"]
+    source = align_to(tmp_path / "b", preset.layout)
+    assert codes(checked(source, layout=preset.layout)) == []
+    data = source.with_name("m.safetensors")
+    data.write_bytes(data.read_bytes() + b"more")
+    assert codes(checked(source, layout=preset.layout)) == ["not-safetensors"]
+
+
+def test_a_consumer_that_goes_by_names_finds_no_others(tmp_path: Path) -> None:
+    layout = PRESETS["web"].layout
+    source = align_to(tmp_path / "a", LayoutPolicy(alignment=16))
+    model = checked(source, layout=layout)
+    assert codes(model) == ["other-name"]
+    assert errors_in(model.findings)[0].error.needed == "m.onnx_data"
+    assert codes(checked(align_to(tmp_path / "b", layout), layout=layout)) == []
+
+
+def align_to(folder: Path, layout: LayoutPolicy) -> Path:
+    source = external_model(folder / "source" / "m.onnx")
+    align_file(source, folder / "m.onnx", layout=layout, durable=False)
+    return folder / "m.onnx"
+
+
 def test_every_tensor_off_its_boundary_is_named_with_its_offset(tmp_path: Path) -> None:
     source = external_model(tmp_path / "m.onnx", {"a": (300,), "b": (300,), "c": (300,)})
     model = checked(source, layout=LayoutPolicy(alignment=4096))
