@@ -14,6 +14,7 @@ from tests.commit.shared_judge import Group
 from tests.commit.shared_scenes import SHARED_SCENES
 from tests.commit.traced import Tracer
 
+pytestmark = pytest.mark.exhaustive
 NAMES = ["fresh", "over_itself", "over_one"]
 
 

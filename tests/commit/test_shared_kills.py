@@ -18,7 +18,7 @@ from tests.commit.shared_judge import Group
 from tests.commit.shared_scenes import MODELS, SHARED_SCENES
 from tests.commit.traced import Tracer
 
-pytestmark = pytest.mark.needs_strace
+pytestmark = [pytest.mark.needs_strace, pytest.mark.exhaustive]
 
 NAMES = ("rename", "link", "unlink", "rmdir", "unlinkat", "mkdir")
 LEAST = 25

@@ -16,7 +16,7 @@ from tests.commit.traced import Tracer
 
 __all__ = ["runner", "tracer"]
 
-pytestmark = pytest.mark.needs_strace
+pytestmark = [pytest.mark.needs_strace, pytest.mark.exhaustive]
 
 LEAST = 20
 """Kill points: fewer, and the tests have gone blind."""

@@ -17,6 +17,7 @@ from tests.commit.traced import Call, Ended, Tracer
 
 from .judge import RenameJudge
 
+pytestmark = pytest.mark.exhaustive
 Judges = Callable[[str], RenameJudge]
 REMOVING = ("unlink", "unlinkat", "rmdir", "openat")
 """Calls that may fail at the end, with nothing to be done but to leave something."""

@@ -17,7 +17,7 @@ from tests.commit.traced import Tracer
 from .judge import RenameJudge
 from .scenes import RENAMES
 
-pytestmark = pytest.mark.needs_strace
+pytestmark = [pytest.mark.needs_strace, pytest.mark.exhaustive]
 
 Judges = Callable[[str], RenameJudge]
 NO_LINKS = "link,linkat:error=EPERM"

@@ -18,7 +18,7 @@ from tests.commit.scenes import Scene
 from tests.commit.traced import Tracer
 from tests.corpus import oracle
 
-pytestmark = pytest.mark.needs_strace
+pytestmark = [pytest.mark.needs_strace, pytest.mark.exhaustive]
 
 
 def build(root: Path) -> None:
