@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.errors import DestinationExistsError, UsageError
+from onnx_align_pass.errors import DestinationExistsError, ModelNotFoundError, UsageError
 from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
@@ -60,7 +60,7 @@ def _check_models(sources: Sequence[Path], folder: Path) -> None:
     known: dict[str, Path] = {}
     for source in sources:
         if os.path.isdir(source):
-            raise UsageError(
+            raise ModelNotFoundError(
                 "it is a folder", file=source, hint="Name its models one by one, then the folder."
             )
         if source.suffix.lower() != ".onnx":

@@ -160,7 +160,7 @@ def test_a_decision_about_another_tensor_does_not_count(tmp_path: Path) -> None:
 
 
 def test_a_name_with_the_suffix_of_models_is_a_data_files_all_the_same(tmp_path: Path) -> None:
-    save(with_weights(), tmp_path / "m.onnx", external_data="w.onnx")
+    ir.save(with_weights(), tmp_path / "m.onnx", external_data="w.onnx")
     model = load(tmp_path / "m.onnx")
     save(model, tmp_path / "kept.onnx", size_threshold_bytes=None)
     assert (tmp_path / "kept.onnx.data").exists()
