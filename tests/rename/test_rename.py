@@ -15,6 +15,7 @@ from onnx_align_pass import (
     DestinationError,
     DestinationExistsError,
     DestinationIsSourceError,
+    Leftover,
     ModelError,
     ModelNotFoundError,
     UnsafeDataFileError,
@@ -407,3 +408,17 @@ def test_the_report_is_plain_values(tmp_path: Path) -> None:
     assert values["data_files"] == [
         {"before": "old.onnx.data", "after": "new.onnx.data", "bytes": nbytes, "how": "renamed"}
     ]
+
+
+def test_what_was_recovered_at_the_destination_is_no_rename_of_a_missing_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = external_model(tmp_path / "there" / "m.onnx")
+
+    def recovered(folder: Path, model: str | None = None) -> tuple[Leftover, ...]:
+        ours = folder == place.parent
+        return (Leftover(folder / ".m.onnx.align-x", "finished", "killed"),) if ours else ()
+
+    monkeypatch.setattr("onnx_align_pass.renaming.recover_folder", recovered)
+    with pytest.raises(ModelNotFoundError):
+        rename_file(tmp_path / "typo.onnx", place, overwrite=True)

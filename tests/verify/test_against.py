@@ -482,3 +482,18 @@ def test_a_layout_does_not_change_what_is_equal(tmp_path: Path) -> None:
     (model,) = verify_file(result, against=source, layout=LayoutPolicy(alignment=65536)).models
     assert model.findings == ()
     assert {"layout", "against"} <= set(model.checked)
+
+
+def test_zeros_of_different_signs_are_told_apart_by_their_field(tmp_path: Path) -> None:
+    paths = []
+    for name, value in (("a", 0.0), ("b", -0.0)):
+        node = helper.make_node("LeakyRelu", ["x"], ["y"], alpha=1.0)
+        node.attribute[0].f = value
+        ends = [helper.make_tensor_value_info(end, onnx.TensorProto.FLOAT, [1]) for end in "xy"]
+        graph = helper.make_graph([node], "g", ends[:1], ends[1:])
+        paths.append(tmp_path / f"{name}.onnx")
+        paths[-1].write_bytes(helper.make_model(graph).SerializeToString())
+    (model,) = verify_file(paths[0], against=paths[1]).models
+    (finding,) = [one for one in model.findings if one.severity == "error"]
+    assert finding.code == "proto-differs"
+    assert "graph.node[0].attribute[0].f" in str(finding)
