@@ -15,10 +15,10 @@ from onnx_align_pass.errors import (
     ModelNotFoundError,
     UnsafeDataFileError,
 )
+from onnx_align_pass.paths import inode
 from onnx_align_pass.progress import Progress
 from onnx_align_pass.references import References
 from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.survey import inode
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.engine import Piece, write_pieces
 from onnx_align_pass.transfer.ladder import Ladder
@@ -197,10 +197,7 @@ def _check_sharing(final: Path, references: References) -> list[str]:
             found=", ".join(map(str, sharers.users)),
             hint="Choose another destination.",
         )
-    return [
-        f"{one.name} is no model as it is: whether it uses {final.name} is unknown"
-        for one in (*sharers.unreadable, *sharers.broken)
-    ]
+    return list(sharers.doubts(final.name))
 
 
 def _blobs_of(folder: Path) -> Path | None:

@@ -265,16 +265,7 @@ class Destination:
                 found=", ".join(str(references.of(model)) for model in sharers.unreadable),
                 hint=f"Make it readable, write to a new destination{force}.",
             )
-        return [
-            *(
-                f"{one.name} may not be read: whether it uses {path.name} is unknown"
-                for one in sharers.unreadable
-            ),
-            *(
-                f"{one.name} is no model as it is: whether it uses {path.name} is unknown"
-                for one in sharers.broken
-            ),
-        ]
+        return list(sharers.doubts(path.name))
 
     def _kept_for(self, name: str, prepared: Prepared, references: References) -> str | None:
         """Why a data file that the model does not need any more is left; None: it is removed.

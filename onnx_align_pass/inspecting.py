@@ -87,7 +87,10 @@ def _inspect(path: Path, references: References, *, duplicates: bool) -> ModelRe
     except OSError as error:
         reason = error.strerror or str(error)
         raise ExternalDataError(
-            f"reading failed: {reason}", file=error.filename or path, code="data-file-unreadable"
+            f"reading failed: {reason}",
+            file=error.filename or path,
+            hint="Check the disk or its connection.",
+            code="data-file-unreadable",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Paths as people give them."""
+"""Paths as people give them, and what they lead to."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
 
-__all__ = ["StrPath", "given_path", "given_target", "same_file"]
+__all__ = ["Inode", "StrPath", "given_path", "given_target", "inode", "same_file"]
 
 StrPath: TypeAlias = str | os.PathLike[str]
+Inode: TypeAlias = tuple[int, int]
+"""Device and inode: what a file is, whatever it is called."""
 
 
 def given_path(path: StrPath, option: str = "path") -> Path:
@@ -42,3 +44,12 @@ def same_file(one: Path, other: Path) -> bool:
         return one.samefile(other)
     except (OSError, ValueError):
         return False
+
+
+def inode(path: Path) -> Inode | None:
+    """What a path leads to; None if that is nothing."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino

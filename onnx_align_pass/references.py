@@ -11,12 +11,12 @@ from typing import Final
 from onnx_align_pass.errors import BrokenModelError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
+from onnx_align_pass.paths import inode
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["References", "Sharers"]
 
-Inode = tuple[int, int]
 _SMALL_BYTES: Final = 1 << 26
 """Larger files whose names do not end in `.onnx` are taken for data: they are not looked into."""
 
@@ -31,6 +31,14 @@ class Sharers:
     """Models that may not be read: whether they point at it is unknown."""
     broken: tuple[Path, ...]
     """Files called `.onnx` that are no models as they are, such as Git LFS pointers."""
+
+    def doubts(self, name: str) -> tuple[str, ...]:
+        """Say of which models it is not known whether they use the file of this name."""
+        unknown = f"whether it uses {name} is unknown"
+        return (
+            *(f"{one.name} may not be read: {unknown}" for one in self.unreadable),
+            *(f"{one.name} is no model as it is: {unknown}" for one in self.broken),
+        )
 
 
 class References:
@@ -63,7 +71,7 @@ class References:
         A location leads down from its model, so the models that can name a file are in its folder
         and in those above.
         """
-        wanted, own = _inode(data), os.path.join(os.path.realpath(model.parent), model.name)
+        wanted, own = inode(data), os.path.join(os.path.realpath(model.parent), model.name)
         users: list[Path] = []
         unreadable: list[Path] = []
         broken: list[Path] = []
@@ -74,7 +82,7 @@ class References:
                     continue
                 names = self.of(other)
                 if isinstance(names, frozenset):
-                    if any(_inode(other.parent / name) == wanted for name in names):
+                    if any(inode(other.parent / name) == wanted for name in names):
                         users.append(other)
                 elif other.suffix.lower() != ".onnx":
                     continue  # no model, as its name says
@@ -112,11 +120,3 @@ def _may_be_model(entry: os.DirEntry[str]) -> bool:
         return name.endswith(".onnx") or entry.stat().st_size <= _SMALL_BYTES
     except OSError:
         return name.endswith(".onnx")
-
-
-def _inode(path: Path) -> Inode | None:
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino

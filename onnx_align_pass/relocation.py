@@ -218,8 +218,5 @@ def check_unshared(plan: Relocation, references: References, *, force: bool) -> 
                 found=", ".join(str(references.of(model)) for model in sharers.unreadable),
                 hint="Make it readable, or force it.",
             )
-        notes += [
-            f"{one.name} is no model as it is: whether it uses {path.name} is unknown"
-            for one in (*sharers.unreadable, *sharers.broken)
-        ]
+        notes += sharers.doubts(path.name)
     return tuple(dict.fromkeys(notes))

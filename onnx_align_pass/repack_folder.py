@@ -14,12 +14,12 @@ from onnx_align_pass.errors import (
     ModelNotFoundError,
     UnsafeDataFileError,
 )
-from onnx_align_pass.paths import StrPath, given_path, given_target
+from onnx_align_pass.paths import StrPath, given_path, given_target, inode
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import repack
 from onnx_align_pass.report import AlignReport, ModelAlignment
 from onnx_align_pass.run import Options
-from onnx_align_pass.survey import Surveyed, inode, survey
+from onnx_align_pass.survey import Surveyed, survey
 from onnx_align_pass.transfer.recover import is_staging_name, recover_folder
 
 __all__ = ["models_below", "repack_any", "repack_folder"]

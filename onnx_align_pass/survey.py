@@ -9,16 +9,14 @@ from pathlib import Path
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DataFileSharedError, DestinationError
+from onnx_align_pass.paths import Inode, inode
 from onnx_align_pass.pieces import check_model_size
 from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import lies_as_planned
 from onnx_align_pass.run import Options
 
-__all__ = ["Inode", "Surveyed", "inode", "survey"]
-
-Inode = tuple[int, int]
-"""Device and inode: what a file is, whatever it is called."""
+__all__ = ["Surveyed", "survey"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +52,6 @@ def survey(
     if target is None:
         _check_readers(found)
     return found
-
-
-def inode(path: Path) -> Inode | None:
-    """What a path leads to; None if that is nothing."""
-    try:
-        found = path.stat()
-    except (OSError, ValueError):
-        return None
-    return found.st_dev, found.st_ino
 
 
 def _look(

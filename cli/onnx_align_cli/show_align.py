@@ -9,14 +9,14 @@ from onnx_align_pass.printable import printable
 from onnx_align_pass.report import AlignReport, ModelAlignment
 from onnx_align_pass.units import format_bytes
 
-__all__ = ["show_report"]
+__all__ = ["endings", "headline", "show_report"]
 
 
 def show_report(report: AlignReport) -> None:
     """Print a few lines for one model, a table and its totals for several."""
     if len(report.models) == 1:
         only = report.models[0]
-        show_facts(_headline(only), _facts(only))
+        show_facts(headline(only, "aligned"), _facts(only))
     else:
         columns = [
             Column("model"),
@@ -32,8 +32,9 @@ def show_report(report: AlignReport) -> None:
         show_facts(f"carried along {len(report.carried)} other files", ())
 
 
-def _headline(model: ModelAlignment) -> str:
-    done = "unchanged" if model.unchanged else "aligned"
+def headline(model: ModelAlignment, done: str) -> str:
+    """Say what was done to a model, and what it weighs."""
+    done = "unchanged" if model.unchanged else done
     return f"{done} {printable(str(model.destination))} ({format_bytes(model.model_bytes)})"
 
 
@@ -50,6 +51,11 @@ def _facts(model: ModelAlignment) -> Iterator[tuple[str, str]]:
         yield "time", f"{model.seconds:.2f} s; it lay as asked already, nothing was written"
     else:
         yield "time", f"{model.seconds:.2f} s{_speed(model)}"
+    yield from endings(model)
+
+
+def endings(model: ModelAlignment) -> Iterator[tuple[str, str]]:
+    """What is said at the end of every run on a model."""
     if model.verified:
         yield "verified", "every byte was read back and compared"
     for name in model.removed:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from onnx_align_cli.show import Column, show_facts, show_table
+from onnx_align_cli.show_align import endings, headline
 from onnx_align_pass.printable import printable
 from onnx_align_pass.report import AlignReport, ModelAlignment
 from onnx_align_pass.units import format_bytes
@@ -15,7 +16,8 @@ __all__ = ["show_inlined"]
 def show_inlined(report: AlignReport) -> None:
     """Print a few lines for one model, a table for several."""
     if len(report.models) == 1:
-        show_facts(_headline(report.models[0]), _facts(report.models[0]))
+        only = report.models[0]
+        show_facts(headline(only, "inlined"), _facts(only))
     else:
         columns = [
             Column("model"),
@@ -29,21 +31,11 @@ def show_inlined(report: AlignReport) -> None:
         show_facts(f"carried along {len(report.carried)} other files", ())
 
 
-def _headline(model: ModelAlignment) -> str:
-    done = "unchanged" if model.unchanged else "inlined"
-    return f"{done} {printable(str(model.destination))} ({format_bytes(model.model_bytes)})"
-
-
 def _facts(model: ModelAlignment) -> Iterator[tuple[str, str]]:
     yield "tensors", f"{model.inline_tensors:,} inline"
     nothing = "; no data was outside, nothing was written" if model.unchanged else ""
     yield "time", f"{model.seconds:.2f} s{nothing}"
-    if model.verified:
-        yield "verified", "every byte was read back and compared"
-    for name in model.removed:
-        yield "removed", printable(name)
-    for note in model.notes:
-        yield "note", printable(note)
+    yield from endings(model)
 
 
 def _row(model: ModelAlignment) -> tuple[str, ...]:

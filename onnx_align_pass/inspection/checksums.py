@@ -5,14 +5,12 @@ https://onnx.ai/onnx/repo-docs/ExternalData.html
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from onnx_align_pass.errors import VerifyError
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.inspection.inventory import Entry, Inventory
-from onnx_align_pass.spans import FileSpan
-from onnx_align_pass.transfer.parts import parts_of
+from onnx_align_pass.transfer.hashing import sha1_of_file
 
 __all__ = ["checksum_findings", "checksums_in"]
 
@@ -44,8 +42,10 @@ def checksum_findings(
         ModelError: A file cannot be read.
         OSError: `filename` is the file where reading it failed.
     """
+    buffer = memoryview(bytearray(_PART_BYTES))
     for home, entries in claimed.items():
-        found = _sha1(inventory, home, entries[0].slot.name, advance)
+        path, tensor = inventory.skeleton.data_path(home), entries[0].slot.name
+        found = sha1_of_file(path, tensor, inventory.files, buffer, advance)
         wrong: dict[str, Entry] = {}
         for entry in entries:
             wanted = f"{_checksum(entry)}".strip().lower()
@@ -61,16 +61,6 @@ def _checksum(entry: Entry) -> str | None:
     pairs = {one.key: one.value for one in entry.tensor.external_data}
     text = pairs.get("checksum")
     return None if text is None else f"{text}"
-
-
-def _sha1(inventory: Inventory, home: str, tensor: str, advance: Callable[[int, str], None]) -> str:
-    path = inventory.skeleton.data_path(home)
-    whole = FileSpan(path, 0, inventory.files.size(path))
-    digest = hashlib.sha1(usedforsecurity=False)
-    for _, part in parts_of(whole, tensor, inventory.files, memoryview(bytearray(_PART_BYTES))):
-        digest.update(part)
-        advance(len(part), tensor)
-    return digest.hexdigest()
 
 
 def _mismatch(inventory: Inventory, home: str, wanted: str, found: str, entry: Entry) -> Finding:

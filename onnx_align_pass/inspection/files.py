@@ -115,10 +115,8 @@ class _Look:
         model = self.inventory.skeleton.path
         sharers = self.references.others(model, self.path)
         folder = os.path.realpath(model.parent)
-        return tuple(os.path.relpath(one, folder) for one in sharers.users), tuple(
-            f"{one.name} is no model as it is: whether it uses {self.name} is unknown"
-            for one in (*sharers.unreadable, *sharers.broken)
-        )
+        users = tuple(os.path.relpath(one, folder) for one in sharers.users)
+        return users, sharers.doubts(self.name)
 
 
 def _regions(header: SafetensorsHeader | None, size: int, is_model: bool) -> list[Region]:

@@ -23,11 +23,11 @@ from onnx_align_pass.inspection.found import Found, found, found_together
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.odd_tensors import find_odd_tensors
 from onnx_align_pass.inspection.shape_inputs import shape_inputs
+from onnx_align_pass.model.emit import PROTOBUF_MAX_BYTES
 
 __all__ = ["find_hazards", "hazards_of"]
 
-PROTOBUF_LIMIT: Final = (1 << 31) - 1
-NEAR_LIMIT: Final = PROTOBUF_LIMIT // 10 * 9
+NEAR_LIMIT: Final = PROTOBUF_MAX_BYTES // 10 * 9
 MAX_MAP_COUNT: Final = 65_530
 """Linux's default for vm.max_map_count, of which a process needs some for itself."""
 MANY_MAPPINGS: Final = 10_000
@@ -72,11 +72,11 @@ def _model_size(inventory: Inventory) -> Iterator[Found]:
     size = inventory.skeleton.size
     if size <= NEAR_LIMIT:
         return
-    over = size > PROTOBUF_LIMIT
+    over = size > PROTOBUF_MAX_BYTES
     error = ModelError(
         "it is more than protobuf reads" if over else "it is near the most that protobuf reads",
         file=inventory.skeleton.path,
-        needed=f"at most {PROTOBUF_LIMIT:,} bytes",
+        needed=f"at most {PROTOBUF_MAX_BYTES:,} bytes",
         found=f"{size:,} bytes",
         hint="Move its weights to a data file: `onnx-align align`.",
         code="model-over-2gib" if over else "model-near-2gib",

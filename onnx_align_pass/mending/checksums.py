@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 from onnx_align_pass.repair_report import Repair
-from onnx_align_pass.spans import FileSpan
+from onnx_align_pass.transfer.hashing import sha1_of_file
 from onnx_align_pass.transfer.open_source import SourceFiles
-from onnx_align_pass.transfer.parts import parts_of
 
 __all__ = ["Checksums"]
 
@@ -54,9 +52,5 @@ class Checksums:
 
     def _of(self, path: Path, tensor: str) -> str:
         if path not in self._is:
-            digest = hashlib.sha1(usedforsecurity=False)
-            span = FileSpan(path, 0, self._files.size(path, tensor=tensor))
-            for _, part in parts_of(span, tensor, self._files, self._buffer):
-                digest.update(part)
-            self._is[path] = digest.hexdigest()
+            self._is[path] = sha1_of_file(path, tensor, self._files, self._buffer)
         return self._is[path]

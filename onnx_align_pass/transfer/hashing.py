@@ -1,6 +1,7 @@
-"""SHA-256 of many sources, in constant memory, on two processors where there are two.
+"""SHA-256 of many sources, on two processors where there are two; SHA-1 of a file.
 
-hashlib lets go of the interpreter while it hashes, as reads do: two threads take half the time.
+Memory is constant. hashlib lets go of the interpreter while it hashes, as reads do: two threads
+take half the time.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ import os
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Final, NamedTuple
 
-from onnx_align_pass.spans import Source
+from onnx_align_pass.spans import FileSpan, Source
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.parts import parts_of
 
-__all__ = ["Named", "hash_sources"]
+__all__ = ["Named", "hash_sources", "sha1_of_file"]
 
 _PART_BYTES: Final = 1 << 20
 """Of a read: a larger buffer falls out of the processor's cache."""
@@ -109,3 +111,38 @@ class _Work:
         if hashed > self._told_bytes:
             advance(hashed - self._told_bytes, at_hand)
             self._told_bytes = hashed
+
+
+def _untold(nbytes: int, tensor: str) -> None:
+    """Nobody wants to be told of progress."""
+
+
+def sha1_of_file(
+    path: Path,
+    tensor: str,
+    files: SourceFiles,
+    buffer: memoryview,
+    advance: Callable[[int, str], None] = _untold,
+) -> str:
+    """Hash a whole file, as the `checksum` of external data entries has it.
+
+    Args:
+        path: The file.
+        tensor: One that lies in it, for errors.
+        files: Opens it.
+        buffer: For reading; its content is lost.
+        advance: Told of bytes that were hashed, and the tensor.
+
+    Returns:
+        The SHA-1, in hexadecimal digits.
+
+    Raises:
+        ExternalDataError, SourceChangedError: The file cannot be read, or ended early.
+        OSError: `filename` is the file where reading it failed.
+    """
+    digest = hashlib.sha1(usedforsecurity=False)
+    whole = FileSpan(path, 0, files.size(path, tensor=tensor))
+    for _, part in parts_of(whole, tensor, files, buffer):
+        digest.update(part)
+        advance(len(part), tensor)
+    return digest.hexdigest()
