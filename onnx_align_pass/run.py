@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 from onnx_align_pass.destination import Destination, Replacement
+from onnx_align_pass.errors import DestinationError, SourceChangedError
 from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.references import References
 from onnx_align_pass.report import DataFile, ModelAlignment
+from onnx_align_pass.transfer.commit import folder_lock
 from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.kernel import sync_folder, sync_path
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
@@ -50,11 +52,15 @@ def begin(destination: Destination, options: Options, references: References) ->
     """Begin a run: what a killed one left in the folder is finished or removed first."""
     started = time.perf_counter()
     leftovers = tuple(recover_folder(destination.folder, destination.model.name))
+    with explained(destination.model, 0, reads=False):
+        found = FileState.of(destination.model)
     with (
         collector_paused() as resume_collector,
         Ladder(chunk_size=options.chunk_size) as ladder,
     ):
-        yield Run(destination, options, references, ladder, leftovers, started, resume_collector)
+        yield Run(
+            destination, options, references, ladder, leftovers, found, started, resume_collector
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +72,8 @@ class Run:
     references: References
     ladder: Ladder
     leftovers: tuple[Leftover, ...]
+    found: FileState | None
+    """The model at the destination, when the run began."""
     started: float
     resume_collector: Callable[[], None]
 
@@ -82,7 +90,11 @@ class Run:
             ModelError: The destination is refused, or a source cannot be read; all is as it was.
             WriteError: Writing failed; all is as it was.
         """
-        replacement = self.destination.examine(prepared, self.references)
+        try:
+            replacement = self.destination.examine(prepared, self.references)
+        except DestinationError:
+            self._let_others_finish()
+            raise
         if prepared.plan.total_bytes > _SOON_WRITTEN:
             self.resume_collector()
         written = write(
@@ -102,11 +114,28 @@ class Run:
         """Report that the model lies as planned already; nothing is written.
 
         Raises:
+            SourceChangedError: Another run has replaced it since.
             WriteError: What is there cannot be brought to the disk.
         """
+        self._let_others_finish()
         if self.options.durable:
             self._sync([file.name for file in prepared.plan.files])
         return self._report(prepared, _NO_REPLACEMENT, Written(model_bytes, {}), unchanged=True)
+
+    def _let_others_finish(self) -> None:
+        """Wait for a run that publishes here: what this one saw may have been half of its work.
+
+        Raises:
+            SourceChangedError: It has replaced the model.
+        """
+        with suppress(OSError), folder_lock(self.destination.folder):
+            pass
+        if FileState.of(self.destination.model) != self.found:
+            raise SourceChangedError(
+                "another run has written it meanwhile",
+                file=self.destination.model,
+                hint="Nothing was written; run again.",
+            )
 
     def _sync(self, names: Sequence[str]) -> None:
         """Bring to the disk what an earlier run may have left to the kernel."""

@@ -7,13 +7,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from onnx_align_pass import recover_folder
+from onnx_align_pass import recover_folder, run
+from onnx_align_pass.transfer.commit import folder_lock
+from onnx_align_pass.transfer.publication import Publication
 from tests.align.snapshot import snapshot
 from tests.commit.judge import Judge, content
 from tests.commit.perform import perform
@@ -129,6 +131,37 @@ def test_two_runs_at_once_end_in_the_result_of_one_of_them(
         assert content(root / scene.model) == wanted
         assert recover_folder((root / scene.model).parent) == ()
         assert snapshot(root) in results
+
+
+@pytest.mark.parametrize("options", [{"alignment": 16}, {"alignment": 1024}])
+def test_a_model_that_stands_in_between_is_not_taken_for_the_model(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene, between, go_on = SCENES["in_place"], threading.Event(), threading.Event()
+    scene.build(tmp_path)
+    publish = Publication._publish
+
+    def held_up(steps: Publication, name: str) -> None:
+        between.set()
+        go_on.wait(30)
+        publish(steps, name)
+
+    def waits(folder: Path) -> AbstractContextManager[None]:
+        go_on.set()
+        return folder_lock(folder)
+
+    monkeypatch.setattr(Publication, "_publish", held_up)
+    monkeypatch.setattr(run, "folder_lock", waits)
+    told: list[dict[str, Any]] = []
+    task = scene.task(tmp_path, alignment=16)
+    other = threading.Thread(target=lambda: told.append(perform(task)))
+    other.start()
+    assert between.wait(30)
+    late = perform(scene.task(tmp_path, **options))
+    other.join()
+    assert late["error"] == "SourceChangedError", late
+    assert "done" in told[0], told
+    assert recover_folder(tmp_path / "folder") == ()
 
 
 def played(scene: Scene, root: Path, alignment: int) -> dict[str, tuple[object, ...]]:
