@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from onnx_align_pass.policy import LayoutPolicy, StorageDecision, StoragePolicy
     from onnx_align_pass.presets import PRESETS, Preset
     from onnx_align_pass.progress import Progress
+    from onnx_align_pass.pruning import PrunedFile, PruneReport, prune_file
     from onnx_align_pass.registry.listing import list_passes
     from onnx_align_pass.registry.presets import PresetInfo, find_preset, list_presets
     from onnx_align_pass.registry.spec import parse_pass, pass_text
@@ -140,6 +141,11 @@ _HOME = {
     "policy": ("LayoutPolicy", "StorageDecision", "StoragePolicy"),
     "presets": ("PRESETS", "Preset"),
     "progress": ("Progress",),
+    "pruning": (
+        "PruneReport",
+        "PrunedFile",
+        "prune_file",
+    ),
     "registry.listing": ("list_passes",),
     "registry.presets": ("PresetInfo", "find_preset", "list_presets"),
     "registry.spec": ("parse_pass", "pass_text"),
@@ -207,6 +213,8 @@ __all__ = [
     "PresetInfo",
     "PresetReport",
     "Progress",
+    "PruneReport",
+    "PrunedFile",
     "RenameReport",
     "RenamedFile",
     "Repair",
@@ -252,6 +260,7 @@ __all__ = [
     "plan_file",
     "plan_json",
     "plan_text",
+    "prune_file",
     "recover_folder",
     "rename_file",
     "repair_file",

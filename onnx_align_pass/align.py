@@ -33,6 +33,7 @@ def align_file(
     progress: Progress = SILENT,
     verify: bool = False,
     overwrite: bool = False,
+    keep_old_data: bool = False,
     durable: bool = True,
 ) -> AlignReport:
     """Repack a model's weights onto their boundaries; they never pass through Python's memory.
@@ -46,6 +47,9 @@ def align_file(
         progress: Told of each transfer.
         verify: Read everything back and compare it with its source before it is published.
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
+        keep_old_data: Where a model is replaced, write its data under a name that no file had, and
+            leave the old: who opens the model and, later, its data reads a pair, old or new.
+            `prune_file` removes what was left.
         durable: Return only when the result is on the disk; False keeps the order of the commit,
             and leaves the time of writing to the kernel.
 
@@ -57,7 +61,15 @@ def align_file(
         ModelError: The model is missing, broken or refused; the destination is as it was.
         WriteError: Writing failed; the destination is as it was.
     """
-    options = Options(storage, layout, progress, verify, overwrite, durable)
+    options = Options(
+        storage,
+        layout,
+        progress,
+        verify,
+        overwrite,
+        durable,
+        keep_old_data=keep_old_data,
+    )
     return repack_any(source, destination, options)
 
 

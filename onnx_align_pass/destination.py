@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from onnx_align_pass.errors import (
@@ -21,6 +21,8 @@ from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["Destination", "Replacement"]
+
+_PRUNE = "`onnx-align prune` removes it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +47,15 @@ class Destination:
     the files that it is read from."""
     source_moves: bool = False
     """All of the source's tensors are: what it was read from may be removed too."""
+    keeps_old: bool = False
+    """Data files of the model that is replaced stay, for its readers; see `freshly_named`."""
     data_like: os.stat_result | None = None
     """Whose mode and owner data files get that replace none; None: those of new files."""
 
     @classmethod
-    def of(cls, source: Path, destination: Path | None, *, overwrite: bool) -> Destination:
+    def of(
+        cls, source: Path, destination: Path | None, *, overwrite: bool, keeps_old: bool = False
+    ) -> Destination:
         """Choose the destination model; a folder means the source's name in it.
 
         Raises:
@@ -57,9 +63,10 @@ class Destination:
             WriteError: The system does not let it be looked at.
         """
         try:
-            return cls._of(source, destination, overwrite=overwrite)
+            found = cls._of(source, destination, overwrite=overwrite)
         except OSError as error:
             raise WriteError.of(error, destination or source) from None
+        return replace(found, keeps_old=keeps_old)
 
     @classmethod
     def _of(cls, source: Path, destination: Path | None, *, overwrite: bool) -> Destination:
@@ -83,13 +90,16 @@ class Destination:
         return cls(model, in_place=False, overwrite=overwrite)
 
     @classmethod
-    def of_model(cls, path: Path, *, force: bool, source_moves: bool = False) -> Destination:
+    def of_model(
+        cls, path: Path, *, force: bool, source_moves: bool = False, keeps_old: bool = False
+    ) -> Destination:
         """Where a model that is in memory is saved; a model that is there is replaced.
 
         Args:
             path: The model file.
             force: Replace a data file too that no model claims.
             source_moves: See the field.
+            keeps_old: See the field.
 
         Raises:
             DestinationError: No file can have this name, or a folder has it.
@@ -98,7 +108,12 @@ class Destination:
             raise DestinationError("no file can have this name", file=path)
         _check_replaceable(path)
         return cls(
-            path, in_place=False, overwrite=force, source_is_held=True, source_moves=source_moves
+            path,
+            in_place=False,
+            overwrite=force,
+            source_is_held=True,
+            source_moves=source_moves,
+            keeps_old=keeps_old,
         )
 
     @property
@@ -145,6 +160,9 @@ class Destination:
             notes += self._check_sharing(path, references, ours=name in claimed)
         superseded: dict[str, FileState | None] = {}
         for name in sorted(claimed.difference(names, prepared.kept)):
+            if self.keeps_old:
+                notes.append(f"{name} is left for readers of the old model: {_PRUNE}")
+                continue
             reason = self._kept_for(name, prepared, references)
             if reason is None:
                 superseded[name] = FileState.of(self.folder / name)

@@ -58,6 +58,8 @@ class WriteAlignedPass(ir.passes.PassBase):
     """Read everything back and compare it before it is published."""
     force: bool = field(default=False, kw_only=True)
     """Replace a data file too that is there and that no model claims."""
+    keep_old_data: bool = field(default=False, kw_only=True)
+    """Where a model is replaced, write its data under a name that no file had; leave the old."""
     durable: bool = field(default=True, kw_only=True)
     """Return only when the result is on the disk."""
     _reports: list[AlignReport] = field(default_factory=list, init=False, repr=False, compare=False)
@@ -108,7 +110,12 @@ class WriteAlignedPass(ir.passes.PassBase):
 
     def _destination(self) -> Destination:
         path = Path.cwd() / self.path
-        return Destination.of_model(path, force=self.force, source_moves=self.rebind)
+        return Destination.of_model(
+            path,
+            force=self.force,
+            source_moves=self.rebind,
+            keeps_old=self.keep_old_data,
+        )
 
     def ensures(self, model: ir.Model) -> None:
         """The files are there, as large as planned."""
@@ -174,7 +181,7 @@ def align_pipeline(
         storage: Which tensors are external data.
         layout: How they lie.
         **options: Further fields of `WriteAlignedPass`: `rebind`, `progress`, `verify`, `force`,
-            `durable`.
+            `keep_old_data`, `durable`.
 
     Raises:
         UsageError: A text names no pass, or a value is none that an option can have.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination
+from onnx_align_pass.fresh_names import freshly_named
 from onnx_align_pass.pieces import begins_as_planned, check_model_size
 from onnx_align_pass.prepare import Prepared, open_sources, prepare
 from onnx_align_pass.references import References
@@ -31,7 +32,9 @@ def repack(
         ModelError: The model or the destination is refused; the destination is as it was.
         WriteError: Writing failed; the destination is as it was.
     """
-    destination = Destination.of(source, target, overwrite=options.overwrite)
+    destination = Destination.of(
+        source, target, overwrite=options.overwrite, keeps_old=options.keep_old_data
+    )
     with begin(destination, options, references) as run, open_sources(source) as files:
         prepared = prepare(
             source,
@@ -44,7 +47,7 @@ def repack(
         check_model_size(prepared, options.max_model_bytes)
         if destination.in_place and lies_as_planned(prepared, files):
             return run.leave(prepared, prepared.skeleton.size)
-        return run.publish(prepared, files)
+        return run.publish(freshly_named(prepared, destination), files)
 
 
 def lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:

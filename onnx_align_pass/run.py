@@ -43,6 +43,8 @@ class Options:
     durable: bool = True
     chunk_size: int = CHUNK_BYTES
     """Most bytes that one transfer moves."""
+    keep_old_data: bool = False
+    """Leave the data of a model that is replaced, and give the new data a name of its own."""
     max_model_bytes: int | None = None
     """A larger model file is refused; None: what no protobuf library reads, unless it was so."""
 

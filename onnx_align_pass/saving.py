@@ -57,6 +57,7 @@ def save(
     progress: Progress = SILENT,
     verify: bool = False,
     force: bool = False,
+    keep_old_data: bool = False,
     durable: bool = True,
 ) -> AlignReport:
     """Save a model with its weights aligned in external data; the model itself is not changed.
@@ -88,6 +89,8 @@ def save(
         progress: Told of each transfer.
         verify: Read everything back and compare it before it is published.
         force: Replace a data file too that is there and that no model claims.
+        keep_old_data: Where a model is replaced, write its data under a name that no file had, and
+            leave the old; see `align_file`.
         durable: Return only when the result is on the disk.
 
     Returns:
@@ -106,11 +109,12 @@ def save(
         storage or StoragePolicy(), layout, progress, verify, overwrite=force, durable=durable
     )
     decision = partial(decide_again if storage else decide, storage=options.storage)
+    destination = Destination.of_model(
+        Path.cwd() / given_path(path), force=force, keeps_old=keep_old_data
+    )
     with _ahead(max_workers, max_in_flight_bytes) as ahead:
         saving = Saving(decide=decision, ahead=ahead, callback=callback)
-        done = save_model(
-            model, Destination.of_model(Path.cwd() / given_path(path), force=force), options, saving
-        )
+        done = save_model(model, destination, options, saving)
     return AlignReport((done.alignment,))
 
 

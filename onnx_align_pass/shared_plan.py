@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from onnx_align_pass.layout.names import filled
-from onnx_align_pass.layout.plan import LayoutPlan, Placement
+from onnx_align_pass.layout.plan import LayoutPlan, Placement, with_names
 from onnx_align_pass.origin import Origin
 from onnx_align_pass.planning import proven_plan
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
@@ -88,14 +88,10 @@ class Group:
 
     def renamed(self, name: Mapping[str, str]) -> Group:
         """The same with other names for the data files."""
-        files = tuple(replace(one, name=name[one.name]) for one in self.plan.files)
         members = tuple(
-            replace(one, placements=_renamed(one.placements, name)) for one in self.members
+            replace(one, placements=with_names(one.placements, name)) for one in self.members
         )
-        placements = _renamed(self.plan.placements, name)
-        return replace(
-            self, members=members, plan=replace(self.plan, files=files, placements=placements)
-        )
+        return replace(self, members=members, plan=self.plan.renamed(name))
 
     def _prepared(self, member: Member) -> Prepared:
         reading = member.reading
@@ -166,7 +162,3 @@ def _told_apart(reading: Reading) -> Iterator[TensorRequest]:
             decision=decision,
             tie=one.source if isinstance(one.source, FileSpan) else None,
         )
-
-
-def _renamed(placements: Sequence[Placement], name: Mapping[str, str]) -> tuple[Placement, ...]:
-    return tuple(one._replace(file=name[one.file]) for one in placements)

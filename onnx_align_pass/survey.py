@@ -9,6 +9,7 @@ from pathlib import Path
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DataFileSharedError, DestinationError
+from onnx_align_pass.fresh_names import freshly_named
 from onnx_align_pass.paths import Inode, inode
 from onnx_align_pass.pieces import check_model_size
 from onnx_align_pass.prepare import open_sources, prepare
@@ -49,7 +50,7 @@ def survey(
     """
     found = tuple(_look(model, source, target, options, references) for model in models)
     _check_names(found)
-    if target is None:
+    if target is None and not options.keep_old_data:
         _check_readers(found)
     return found
 
@@ -59,7 +60,9 @@ def _look(
 ) -> Surveyed:
     relative = model.relative_to(source)
     place = None if target is None else target / relative
-    destination = Destination.of(model, place, overwrite=options.overwrite)
+    destination = Destination.of(
+        model, place, overwrite=options.overwrite, keeps_old=options.keep_old_data
+    )
     with open_sources(model) as files:
         prepared = prepare(
             model,
@@ -72,6 +75,7 @@ def _look(
         check_model_size(prepared, options.max_model_bytes)
         settled = target is None and lies_as_planned(prepared, files)
         if not settled:
+            prepared = freshly_named(prepared, destination)
             destination.examine(prepared, references)
     homes = (inode(prepared.skeleton.data_path(home)) for home in prepared.homes)
     return Surveyed(

@@ -34,6 +34,7 @@ def align_with_passes(
     progress: Progress = SILENT,
     verify: bool = False,
     overwrite: bool = False,
+    keep_old_data: bool = False,
     durable: bool = True,
 ) -> AlignReport:
     """Repack a model as `align_file` does, with passes run on it before.
@@ -49,6 +50,8 @@ def align_with_passes(
         progress: Told of each transfer.
         verify: Read everything back and compare it before it is published.
         overwrite: Replace a destination that exists.
+        keep_old_data: Where a model is replaced, write its data under a name that no file had, and
+            leave the old; see `align_file`.
         durable: Return only when the result is on the disk.
 
     Raises:
@@ -66,7 +69,8 @@ def align_with_passes(
     passes = [built(one) for one in before]
     file = Path.cwd() / given_path(source, "source")
     target = None if destination is None else Path.cwd() / given_path(destination, "destination")
-    place = replace(Destination.of(file, target, overwrite=overwrite), source_is_held=True)
+    found = Destination.of(file, target, overwrite=overwrite, keeps_old=keep_old_data)
+    place = replace(found, source_is_held=True)
     writer = _WriteTo(
         place.model,
         storage=storage or StoragePolicy(),

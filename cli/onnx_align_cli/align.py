@@ -63,6 +63,7 @@ def align(
     verify: writing.Verify = False,
     durable: writing.Durable = True,
     force: writing.Force = False,
+    keep_old_data: writing.KeepOldData = False,
     before: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,7 +95,12 @@ def align(
         )
     if shared_data is not None:
         _check_shared(
-            shared_data, destination, in_place=in_place, external_data=external_data, before=before
+            shared_data,
+            destination,
+            in_place=in_place,
+            external_data=external_data,
+            keep_old_data=keep_old_data,
+            before=before,
         )
         target: Path | None = Path(destination or "")
     else:
@@ -117,7 +123,7 @@ def align(
         from onnx_align_cli.show_align import show_report
         from onnx_align_cli.watch import watched
 
-        repack = _repack(sources, shared_data, before)
+        repack = _repack(sources, shared_data, before, keep_old_data=keep_old_data)
 
     # A pass that prints must not get into the result.
     result_alone = redirect_stdout(sys.stderr) if before else nullcontext()
@@ -148,11 +154,13 @@ def _check_shared(
     *,
     in_place: bool,
     external_data: str | None,
+    keep_old_data: bool,
     before: list[str] | None,
 ) -> None:
     refused = {
         "--in-place": in_place,
         "--external-data": external_data is not None,
+        "--keep-old-data": keep_old_data,
         "--before": bool(before),
     }
     for option, is_given in refused.items():
@@ -165,7 +173,11 @@ def _check_shared(
 
 
 def _repack(
-    sources: list[Path], shared_data: str | None, before: list[str] | None
+    sources: list[Path],
+    shared_data: str | None,
+    before: list[str] | None,
+    *,
+    keep_old_data: bool,
 ) -> Callable[..., AlignReport]:
     """The call of the core: all that it lacks is the destination, and how."""
     if shared_data is not None:
@@ -175,10 +187,10 @@ def _repack(
     if before:
         from onnx_align_pass.with_passes import align_with_passes
 
-        return partial(align_with_passes, sources[0], before=before)
+        return partial(align_with_passes, sources[0], before=before, keep_old_data=keep_old_data)
     from onnx_align_pass.align import align_file
 
-    return partial(align_file, sources[0])
+    return partial(align_file, sources[0], keep_old_data=keep_old_data)
 
 
 def _advised(report: AlignReport, preset: Preset | None) -> AlignReport:

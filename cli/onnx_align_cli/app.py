@@ -17,6 +17,7 @@ from onnx_align_cli.inspect import inspect
 from onnx_align_cli.passes import passes
 from onnx_align_cli.plan import plan
 from onnx_align_cli.presets import presets
+from onnx_align_cli.prune import prune
 from onnx_align_cli.recover import recover
 from onnx_align_cli.rename import rename
 from onnx_align_cli.repair import repair
@@ -66,6 +67,7 @@ app.command("repair")(guarded(repair))
 app.command("inline")(guarded(inline))
 app.command("rename")(guarded(rename))
 app.command("recover")(guarded(recover))
+app.command("prune")(guarded(prune))
 app.command("presets")(guarded(presets, os_error=Exit.MODEL))
 app.command("passes")(guarded(passes))
 app.command("demo")(guarded(demo))

@@ -9,7 +9,7 @@ import typer
 
 from onnx_align_cli.options import OUTPUT, WRITING, given_path
 
-__all__ = ["Durable", "Force", "InPlace", "Model", "Quiet", "Verify"]
+__all__ = ["Durable", "Force", "InPlace", "KeepOldData", "Model", "Quiet", "Verify"]
 
 Model = Annotated[
     Path,
@@ -44,6 +44,16 @@ Force = Annotated[
     typer.Option(
         "--force",
         help="Replace what exists at DST. Never the source, nor another model's data.",
+        rich_help_panel=WRITING,
+    ),
+]
+KeepOldData = Annotated[
+    bool,
+    typer.Option(
+        "--keep-old-data",
+        help="Where a model is replaced, write its data under a new name and leave the old data, "
+        "so that readers that open model and data apart never mix two. 'onnx-align prune' removes "
+        "what was left.",
         rich_help_panel=WRITING,
     ),
 ]

@@ -29,4 +29,5 @@ class SaveOptions(TypedDict, total=False):
     progress: Progress
     verify: bool
     force: bool
+    keep_old_data: bool
     durable: bool

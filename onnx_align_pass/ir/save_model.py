@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DestinationError, WriteError
+from onnx_align_pass.fresh_names import freshly_named, named_as_it_is
 from onnx_align_pass.ir.callback import Callback, CallbackProgress, PublishingNoted
 from onnx_align_pass.ir.collected import Collected, Decide, collect
 from onnx_align_pass.ir.prepare import prepare_model
@@ -109,9 +110,11 @@ def _save(held: _Held, run: Run, how: Saving) -> Saved:
         progress = CallbackProgress(progress, how.callback, plan, held.collected)
     noted = PublishingNoted(progress)
     run = replace(run, options=replace(run.options, progress=noted))
-    if holds(held.prepared, run.destination, held.files, run.ladder.buffer):
-        alignment = run.leave(held.prepared, path.stat().st_size)
-        return Saved(alignment, held.follow(path, frozenset(), everything=how.rebind))
+    as_is = held._replace(prepared=named_as_it_is(held.prepared, run.destination, run.references))
+    if holds(as_is.prepared, run.destination, held.files, run.ladder.buffer):
+        alignment = run.leave(as_is.prepared, path.stat().st_size)
+        return Saved(alignment, as_is.follow(path, frozenset(), everything=how.rebind))
+    held = held._replace(prepared=freshly_named(held.prepared, run.destination))
     try:
         alignment = run.publish(held.prepared, held.files)
     except BaseException as error:

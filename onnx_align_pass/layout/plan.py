@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from onnx_align_pass.tensors import TensorRequest
 
-__all__ = ["LayoutPlan", "Placement", "PlannedFile"]
+__all__ = ["LayoutPlan", "Placement", "PlannedFile", "with_names"]
 
 
 class Placement(NamedTuple):
@@ -68,3 +69,13 @@ class LayoutPlan:
     def padding_bytes(self) -> int:
         """Bytes of the data files that belong to no tensor and no header."""
         return self.total_bytes - self.tensor_bytes - self.header_bytes
+
+    def renamed(self, names: Mapping[str, str]) -> LayoutPlan:
+        """The same with other names for the data files."""
+        files = tuple(replace(one, name=names[one.name]) for one in self.files)
+        return replace(self, files=files, placements=with_names(self.placements, names))
+
+
+def with_names(placements: Iterable[Placement], names: Mapping[str, str]) -> tuple[Placement, ...]:
+    """The same placements, in data files of other names."""
+    return tuple(one._replace(file=names[one.file]) for one in placements)

@@ -18,7 +18,7 @@ GOLDEN = Path(__file__).parent / "golden"
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "command-line.md"
 COMMANDS = (
     *("align", "plan", "presets", "inspect", "verify", "repair", "inline", "rename"),
-    *("recover", "passes", "demo"),
+    *("recover", "prune", "passes", "demo"),
 )
 INTRODUCTION = """\
 # The command line
