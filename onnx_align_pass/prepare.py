@@ -155,7 +155,7 @@ def read_tensors(
         if decision.external or (external and (facts.nbytes or not facts.element_bits)):
             span, field, home, said = locate(facts, tensor, skeleton)
             if isinstance(span, FileSpan):
-                _check(span, slot.name, files)
+                files.check(span, slot.name)
             if said:
                 notes.update(said)
             request = TensorRequest(facts, span, decision, field, home)
@@ -183,15 +183,6 @@ def _named_home(slot: Slot, tensor: onnx.TensorProto, source: Path) -> str | Non
         return location_of(slot, tensor, source)[1]
     except ExternalDataError:
         return None
-
-
-def _check(span: FileSpan, tensor: str, files: SourceFiles) -> None:
-    try:
-        files.check(span, tensor)
-    except ExternalDataError:
-        # Was the model itself replaced since it was read? Then that is what is to be said.
-        files.verify_unchanged()
-        raise
 
 
 def _tensors(count: int) -> str:
