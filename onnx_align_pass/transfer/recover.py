@@ -82,7 +82,7 @@ def _recover(path: Path) -> Leftover:
         raise WriteError.of(error, path, doing="recovering") from None
     finally:
         if lock is not None:
-            os.close(lock)
+            kernel.let_go(lock)
 
 
 def _settle(path: Path) -> Leftover:
