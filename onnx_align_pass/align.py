@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from onnx_align_pass.checks import PLACEHOLDERS
+from onnx_align_pass.digesting import reads_explained
 from onnx_align_pass.errors import DestinationError, DestinationExistsError
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.paths import StrPath, given_path
@@ -17,6 +18,7 @@ from onnx_align_pass.repack import repack
 from onnx_align_pass.repack_folder import repack_any
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
+from onnx_align_pass.write import explained
 
 __all__ = ["align_external_data_streaming", "align_file", "plan_file"]
 
@@ -92,7 +94,7 @@ def plan_file(
         ModelError: The model is missing or broken, or its data is.
     """
     path = given_path(source, "source")
-    with open_sources(path) as files:
+    with reads_explained(path), open_sources(path) as files:
         return prepare(path, files, storage, layout, model_name=path.name, in_place=in_place).plan
 
 
@@ -143,7 +145,8 @@ def align_external_data_streaming(
         durable=durable,
         chunk_size=chunk_size,
     )
-    return repack(source, model, options, References()).data_bytes
+    with explained(model, 0):
+        return repack(source, model, options, References()).data_bytes
 
 
 def _relative(data: Path, model: Path) -> str:

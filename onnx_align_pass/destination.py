@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from onnx_align_pass.errors import (
     WriteError,
 )
 from onnx_align_pass.other_entries import other_entries
-from onnx_align_pass.paths import same_file
+from onnx_align_pass.paths import look, same_file
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
 from onnx_align_pass.transfer.journal import FileState
@@ -103,10 +104,14 @@ class Destination:
 
         Raises:
             DestinationError: No file can have this name, or a folder has it.
+            WriteError: The system does not let it be looked at.
         """
         if "\0" in str(path):
             raise DestinationError("no file can have this name", file=path)
-        _check_replaceable(path)
+        try:
+            _check_replaceable(path)
+        except OSError as error:
+            raise WriteError.of(error, path) from None
         return cls(
             path,
             in_place=False,
@@ -179,7 +184,7 @@ class Destination:
         """Data files of the model that is replaced, by plain relative names."""
         if self.in_place and not self.source_is_held:
             return prepared.homes
-        if not os.path.isfile(self.model):
+        if not _is_file(self.model):
             return frozenset()
         names = references.of(self.model)
         if not isinstance(names, frozenset):
@@ -293,7 +298,7 @@ class Destination:
         path = self.folder / name
         if os.path.islink(path):
             return f"it is a link to {os.path.realpath(path)}"
-        if not os.path.isfile(path):
+        if not _is_file(path):
             return ""
         if not (self.in_place or self.source_moves) and any(
             same_file(path, one) for one in self._read(prepared)
@@ -318,7 +323,7 @@ def _check_replaceable(model: Path) -> None:
         )
     # Its data is its target's, which would be taken for data that nobody uses any more.
     _check_no_link(model, "the destination is a symlink")
-    if _exists(model) and not os.path.isfile(model):
+    if _exists(model) and not _is_file(model):
         raise DestinationExistsError("the destination is not a regular file", file=model)
 
 
@@ -333,4 +338,9 @@ def _check_no_link(model: Path, problem: str) -> None:
 
 
 def _exists(path: Path) -> bool:
-    return os.path.lexists(path)
+    return look(path, follow=False) is not None
+
+
+def _is_file(path: Path) -> bool:
+    found = look(path)
+    return found is not None and stat.S_ISREG(found.st_mode)

@@ -6,6 +6,7 @@ import hashlib
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from onnx_align_pass.errors import ModelError
@@ -47,7 +48,7 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
         ModelError: The model is missing or broken, or its data is; or it changed meanwhile.
     """
     model = given_path(path)
-    with open_sources(model) as files, reads_explained():
+    with reads_explained(model), open_sources(model) as files:
         skeleton = read_skeleton(model)
         contents = tuple(_contents(skeleton, files))
         sources = [Named(one.source, one.name) for one in contents if one.source is not None]
@@ -59,8 +60,8 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
 
 
 @contextmanager
-def reads_explained() -> Iterator[None]:
-    """Turn an operating system's error about a source into one that names it.
+def reads_explained(model: Path) -> Iterator[None]:
+    """Turn an operating system's error about a source into one that names it, or else the model.
 
     Raises:
         ModelError: A source could not be read.
@@ -68,11 +69,9 @@ def reads_explained() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None:
-            raise
         raise ModelError(
             f"reading failed: {error.strerror or error}",
-            file=str(error.filename),
+            file=model if error.filename is None else str(error.filename),
             hint="Check the disk or its connection.",
             code="data-file-unreadable",
         ) from None

@@ -334,6 +334,8 @@ class DestinationExistsError(DestinationError):
 class DataFileSharedError(DestinationError):
     """A data file that would be replaced or removed belongs to another model too."""
 
+    usual_hint = "Run again, or write to a new destination."
+
 
 class PlanError(AlignError):
     """A plan breaks a rule of the layout. This is a defect of the planner, never of the model."""

@@ -7,6 +7,7 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
+from onnx_align_pass.digesting import reads_explained
 from onnx_align_pass.errors import LossyLoadError, cause_of
 from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, for_slot
@@ -50,7 +51,7 @@ def load(path: StrPath, *, allow_loss: bool = False) -> ir.Model:
     """
     file = Path.cwd() / given_path(path)
     origin = Origin.of(file)
-    with collector_paused(), open_sources(file) as files:
+    with reads_explained(file), collector_paused(), open_sources(file) as files:
         skeleton = read_skeleton(file)
         parked = park(skeleton)
         for one in parked.values():

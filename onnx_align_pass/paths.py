@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
 
-__all__ = ["Inode", "StrPath", "given_path", "given_target", "inode", "same_file"]
+__all__ = ["Inode", "StrPath", "given_path", "given_target", "inode", "look", "same_file"]
 
 StrPath: TypeAlias = str | os.PathLike[str]
 Inode: TypeAlias = tuple[int, int]
 """Device and inode: what a file is, whatever it is called."""
+_NOTHING = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ELOOP,
+        errno.ENAMETOOLONG,
+        errno.EINVAL,  # a name that this system does not have
+        errno.EACCES,  # behind a folder that this user may not enter: no file of the run
+    }
+)
+"""Errnos that say that a path leads nowhere. Others say nothing of what is there."""
 
 
 def given_path(path: StrPath, option: str = "path") -> Path:
@@ -39,17 +51,39 @@ def given_target(destination: StrPath, source: Path) -> Path:
 
 
 def same_file(one: Path, other: Path) -> bool:
-    """Whether two paths lead to one file; what leads nowhere is the same as nothing."""
-    try:
-        return one.samefile(other)
-    except (OSError, ValueError):
-        return False
+    """Whether two paths lead to one file; what leads nowhere is the same as nothing.
+
+    Raises:
+        OSError: One cannot be looked at.
+    """
+    found = inode(one)
+    return found is not None and found == inode(other)
 
 
 def inode(path: Path) -> Inode | None:
-    """What a path leads to; None if that is nothing."""
+    """What a path leads to; None if that is nothing.
+
+    Raises:
+        OSError: It cannot be looked at.
+    """
+    found = look(path)
+    return None if found is None else (found.st_dev, found.st_ino)
+
+
+def look(path: Path, *, follow: bool = True) -> os.stat_result | None:
+    """Look at what is there; None only if that is nothing.
+
+    `os.path.exists` and its kin take a failing disk, or a server that does not answer, for nothing,
+    and what is taken for nothing may be overwritten.
+
+    Raises:
+        OSError: It cannot be looked at.
+    """
     try:
-        found = path.stat()
-    except (OSError, ValueError):
+        return os.stat(path, follow_symlinks=follow)
+    except ValueError:
         return None
-    return found.st_dev, found.st_ino
+    except OSError as error:
+        if error.errno not in _NOTHING:
+            raise
+        return None

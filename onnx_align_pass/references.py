@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from onnx_align_pass.errors import BrokenModelError, ModelError
+from onnx_align_pass.cures import CURES
+from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
 from onnx_align_pass.paths import inode
@@ -70,7 +71,21 @@ class References:
 
         A location leads down from its model, so the models that can name a file are in its folder
         and in those above.
+
+        Raises:
+            DataFileSharedError: Nobody can say, for something cannot be looked at.
         """
+        try:
+            return self._others(model, data)
+        except OSError as error:
+            raise DataFileSharedError(
+                f"whether other models use it is unknown: {error.strerror or error}",
+                file=data,
+                found=None if error.filename is None else str(error.filename),
+                hint=CURES.get(error.errno or 0),
+            ) from None
+
+    def _others(self, model: Path, data: Path) -> Sharers:
         wanted, own = inode(data), os.path.join(os.path.realpath(model.parent), model.name)
         users: list[Path] = []
         unreadable: list[Path] = []
@@ -84,7 +99,7 @@ class References:
                 if isinstance(names, frozenset):
                     if any(inode(other.parent / name) == wanted for name in names):
                         users.append(other)
-                elif other.suffix.lower() != ".onnx":
+                elif other.suffix.lower() != ".onnx" and not _fails(other, names):
                     continue  # no model, as its name says
                 elif isinstance(names, BrokenModelError):
                     broken.append(other)
@@ -101,12 +116,17 @@ def _state(model: Path) -> FileIdentity | None:
         return None
 
 
+def _fails(model: Path, why: ModelError) -> bool:
+    """Whether a file that may be read is not: it, or its disk, is not what it was."""
+    return not isinstance(why, BrokenModelError) and os.access(model, os.R_OK)
+
+
 def _models_in(folder: Path) -> list[Path]:
     """Files that are models by their names, and small ones that may be: `m.onnx.bak`, `m.pb`."""
     try:
         with os.scandir(folder) as found:
             return sorted(Path(one.path) for one in found if _may_be_model(one))
-    except OSError:
+    except (PermissionError, FileNotFoundError, NotADirectoryError):
         return []
 
 

@@ -6,6 +6,7 @@ import errno
 import os
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -20,9 +21,10 @@ from onnx_align_pass.errors import (
 )
 from onnx_align_pass.moved import is_one_name, stands
 from onnx_align_pass.moving import Moved, move, state_of
-from onnx_align_pass.paths import StrPath, given_path
+from onnx_align_pass.paths import StrPath, given_path, look
 from onnx_align_pass.prepare import open_sources
 from onnx_align_pass.progress import PUBLISHING, SILENT, Progress
+from onnx_align_pass.recovering import Leftover, recover_folder
 from onnx_align_pass.references import References
 from onnx_align_pass.relocation import Relocation, check_unshared, check_whole, relocation_of
 from onnx_align_pass.rename_report import RenamedFile, RenameReport
@@ -30,7 +32,6 @@ from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.kernel import sync_folder, sync_path
 from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
-from onnx_align_pass.transfer.recover import Leftover, recover_folder
 from onnx_align_pass.transfer.removal import remove_pair
 from onnx_align_pass.write import explained
 
@@ -85,14 +86,15 @@ def rename_file(
     """
     started = time.perf_counter()
     path = given_path(source, "source")
-    place = _place(path, destination)
-    check_whole(path)
-    of_source = recover_folder(path.parent, path.name)
-    left = [*of_source, *recover_folder(place.parent, place.name)]
-    if os.path.lexists(path):
-        report = _rename(_Asked(path, place, external_data, overwrite, durable, progress))
-    else:
-        report = _done_before(path, place, of_source)
+    with explained(Path(destination), 0):
+        place = _place(path, destination)
+        check_whole(path)
+        of_source = recover_folder(path.parent, path.name)
+        left = [*of_source, *recover_folder(place.parent, place.name)]
+        if look(path, follow=False) is not None:
+            report = _rename(_Asked(path, place, external_data, overwrite, durable, progress))
+        else:
+            report = _done_before(path, place, of_source)
     return replace(
         report,
         notes=(
@@ -204,7 +206,8 @@ def _sync(paths: Sequence[Path]) -> None:
 
 def _sync_folders(paths: Iterable[Path]) -> None:
     for folder in {path.parent for path in paths}:
-        sync_folder(folder)
+        with suppress(FileNotFoundError):  # it held nothing but old data
+            sync_folder(folder)
 
 
 def _remove_old(

@@ -15,12 +15,14 @@ from onnx_align_pass.errors import (
     UnsafeDataFileError,
 )
 from onnx_align_pass.paths import StrPath, given_path, given_target, inode
+from onnx_align_pass.recovering import recover_folder
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import repack
 from onnx_align_pass.report import AlignReport, ModelAlignment
 from onnx_align_pass.run import Options
 from onnx_align_pass.survey import Surveyed, survey
-from onnx_align_pass.transfer.recover import is_staging_name, recover_folder
+from onnx_align_pass.transfer.recover import is_staging_name
+from onnx_align_pass.write import explained
 
 __all__ = ["models_below", "repack_any", "repack_folder"]
 
@@ -41,9 +43,10 @@ def repack_any(source: StrPath, destination: StrPath | None, options: Options) -
     """
     path = given_path(source, "source")
     target = None if destination is None else given_target(destination, path)
-    if os.path.isdir(path):
-        return repack_folder(path, target, options)
-    return AlignReport((repack(path, target, options, References()),))
+    with explained(target or path, 0):
+        if os.path.isdir(path):
+            return repack_folder(path, target, options)
+        return AlignReport((repack(path, target, options, References()),))
 
 
 def repack_folder(source: Path, target: Path | None, options: Options) -> AlignReport:

@@ -12,11 +12,11 @@ from pathlib import Path
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DestinationExistsError, ModelNotFoundError, UsageError
 from onnx_align_pass.garbage import collector_paused
+from onnx_align_pass.recovering import recover_folder
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
 from onnx_align_pass.shared_plan import Group, opened_group
 from onnx_align_pass.shared_run import publish_group
-from onnx_align_pass.transfer.recover import recover_folder
 
 __all__ = ["repack_shared"]
 

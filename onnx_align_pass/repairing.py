@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination
+from onnx_align_pass.digesting import reads_explained
 from onnx_align_pass.errors import ModelError
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.mending.mend import Mending, mend
@@ -39,7 +40,7 @@ def find_repairs(source: StrPath, *, data: Given = ()) -> RepairReport:
         ModelError: The model is missing or no model at all, or a file that was named is missing.
     """
     path = given_path(source, "source")
-    with open_sources(path) as files:
+    with reads_explained(path), open_sources(path) as files:
         _, found = _mended(path, files, data)
     return RepairReport(path, found.repairs, found.remaining, notes=found.notes)
 
@@ -84,7 +85,7 @@ def repair_file(
     path = given_path(source, "source")
     target = given_target(destination, path)
     options = Options(KEPT, LayoutPolicy(), progress, overwrite=overwrite, durable=durable)
-    with open_sources(path) as files:
+    with explained(target, 0), open_sources(path) as files:
         skeleton, found = _mended(path, files, data)
         if found.remaining:
             raise _refusal(found.remaining)

@@ -14,6 +14,7 @@ from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.recovering import Leftover, recover_folder
 from onnx_align_pass.references import References
 from onnx_align_pass.report import DataFile, ModelAlignment
 from onnx_align_pass.transfer.commit import folder_lock
@@ -21,7 +22,6 @@ from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.kernel import sync_folder, sync_path
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
-from onnx_align_pass.transfer.recover import Leftover, recover_folder
 from onnx_align_pass.write import Written, explained, write
 
 __all__ = ["Options", "Run", "begin"]

@@ -15,6 +15,7 @@ from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.repack_shared import repack_shared
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
+from onnx_align_pass.write import explained
 
 __all__ = ["align_shared"]
 
@@ -70,7 +71,9 @@ def align_shared(
         raise UsageError("there are no models", needed="at least one")
     layout = replace(layout or LayoutPolicy(), data_name=_name(shared_data), dedupe=True)
     options = Options(storage or StoragePolicy(), layout, progress, verify, overwrite, durable)
-    return repack_shared(paths, given_path(destination, "destination"), options)
+    folder = given_path(destination, "destination")
+    with explained(folder, 0):
+        return repack_shared(paths, folder, options)
 
 
 def _name(shared_data: StrPath) -> str:

@@ -51,7 +51,7 @@ def verify_model(model: Path, other: Path | None, asked: Asked) -> ModelVerifica
     """
     started = time.perf_counter()
     with ExitStack() as stack:
-        stack.enter_context(reads_explained())
+        stack.enter_context(reads_explained(model))
         inventory = stack.enter_context(inventory_of(model, thorough=True))
         opposite = None
         if other is not None:

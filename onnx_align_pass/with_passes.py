@@ -17,9 +17,9 @@ from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.pipeline import AlignPipeline, WriteAlignedPass, built
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.progress import SILENT, Progress
+from onnx_align_pass.recovering import recover_folder
 from onnx_align_pass.registry.spec import describe_pass
 from onnx_align_pass.report import AlignReport
-from onnx_align_pass.transfer.recover import recover_folder
 
 __all__ = ["align_with_passes"]
 

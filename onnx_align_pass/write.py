@@ -13,6 +13,7 @@ from onnx_align_pass.destination import Destination, Replacement
 from onnx_align_pass.errors import DiskFullError, ModelError, WriteError
 from onnx_align_pass.model.bind import relocate
 from onnx_align_pass.model.emit import Part, emit, size_of
+from onnx_align_pass.paths import look
 from onnx_align_pass.pieces import bind_plan, data_pieces, model_pieces
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.progress import PUBLISHING, Progress
@@ -91,8 +92,8 @@ def write(
         # NFS and FUSE keep a file that is open, under a hidden name, and with it its folder.
         files.close()
         progress.phase(PUBLISHING)
-        journal = journal_of(stage, destination, replacement)
         with explained(destination.model, needed, reads=False):
+            journal = journal_of(stage, destination, replacement)
             commit(
                 stage,
                 journal,
@@ -168,10 +169,15 @@ def stage_job(
 
 
 def _stat(path: Path) -> os.stat_result | None:
+    """Whose mode and owner a new file gets; None where there is nothing.
+
+    Raises:
+        WriteError: It cannot be looked at: what is private must not become public.
+    """
     try:
-        return path.stat()
-    except OSError:
-        return None
+        return look(path)
+    except OSError as error:
+        raise WriteError.of(error, path, doing="looking at what is replaced") from None
 
 
 def journal_of(stage: Stage, destination: Destination, replacement: Replacement) -> Journal:

@@ -37,7 +37,7 @@ def recover(
     """
     with SIGNALS.held():
         from onnx_align_cli.show import show_facts
-        from onnx_align_pass.transfer.recover import recover_folder
+        from onnx_align_pass.recovering import recover_folder
 
     places = list(_places(paths or [Path()]))
     found: list[Leftover] = []

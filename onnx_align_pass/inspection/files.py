@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from onnx_align_pass.errors import ExternalDataError
+from onnx_align_pass.errors import DataFileSharedError, ExternalDataError
 from onnx_align_pass.inspection.divide import Region, divide
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.inspection.ranges import Claim, natural_alignment
@@ -113,7 +113,10 @@ class _Look:
     def _sharers(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Other models that point at the file; what to say of those that may."""
         model = self.inventory.skeleton.path
-        sharers = self.references.others(model, self.path)
+        try:
+            sharers = self.references.others(model, self.path)
+        except DataFileSharedError as error:
+            return (), (error.sentence,)
         folder = os.path.realpath(model.parent)
         users = tuple(os.path.relpath(one, folder) for one in sharers.users)
         return users, sharers.doubts(self.name)

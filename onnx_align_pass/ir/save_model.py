@@ -28,6 +28,7 @@ from onnx_align_pass.standing import holds, is_published
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import is_staging_name
+from onnx_align_pass.write import explained
 
 __all__ = ["Saved", "Saving", "save_model"]
 
@@ -68,7 +69,7 @@ def save_model(model: ir.Model, destination: Destination, options: Options, how:
         WriteError: Writing failed; both are as they were.
     """
     path, layout, storage = destination.model, options.layout, options.storage
-    with begin(destination, options, References()) as run:
+    with explained(path, 0), begin(destination, options, References()) as run:
         collected = collect(model, how.decide, with_feeds=storage.asks_inputs)
         with open_model_sources(collected) as files:
             prepared = prepare_model(

@@ -16,6 +16,7 @@ from onnx_align_pass.errors import TensorError
 from onnx_align_pass.model.schema import ELEMENT_BITS
 from onnx_align_pass.model.wire import WireReader
 from onnx_align_pass.spans import FileSpan, Source
+from onnx_align_pass.transfer.kernel import let_go
 
 __all__ = ["DecodedTensor", "raw_tensor", "read_span"]
 
@@ -126,4 +127,4 @@ def read_span(span: Source | bytes) -> bytes:
     try:
         return WireReader(span.path, fd).read(span.offset, span.end)
     finally:
-        os.close(fd)
+        let_go(fd)

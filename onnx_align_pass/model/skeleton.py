@@ -30,6 +30,7 @@ from onnx_align_pass.model.wire import (
     fields_of,
 )
 from onnx_align_pass.spans import FileSpan, Source
+from onnx_align_pass.transfer.kernel import let_go
 
 __all__ = ["CUT_BYTES", "Cut", "Skeleton", "read_skeleton"]
 
@@ -111,16 +112,22 @@ def read_skeleton(path: Path, *, cut_bytes: int = CUT_BYTES) -> Skeleton:
     try:
         fd = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise ModelNotFoundError(f"the model cannot be read: {reason}", file=path) from None
+        raise _unreadable(path, error) from None
     try:
         return _Reader(path, fd, cut_bytes).skeleton()
     except IsADirectoryError:
         raise ModelNotFoundError(
             "the model is a folder, not a file", file=path, hint="Name the .onnx file in it."
         ) from None
+    except OSError as error:
+        raise _unreadable(path, error) from None
     finally:
-        os.close(fd)
+        let_go(fd)
+
+
+def _unreadable(path: Path, error: OSError) -> ModelNotFoundError:
+    reason = error.strerror or str(error)
+    return ModelNotFoundError(f"the model cannot be read: {reason}", file=path)
 
 
 class _Reader:

@@ -99,7 +99,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         if fd is not None:
-            os.close(fd)
+            kernel.let_go(fd)
 
 
 def _no_sync(folder: Path) -> None:

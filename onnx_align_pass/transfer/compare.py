@@ -8,6 +8,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from onnx_align_pass.errors import VerifyError
+from onnx_align_pass.transfer.kernel import let_go
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.parts import parts_of
 from onnx_align_pass.transfer.positional import read_full
@@ -44,7 +45,7 @@ def compare_pieces(
             end = max(end, piece.offset + piece.source.length)
         written.expect_zeros(end, os.fstat(fd).st_size)
     finally:
-        os.close(fd)
+        let_go(fd)
 
 
 class _Written:

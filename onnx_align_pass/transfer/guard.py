@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from onnx_align_pass.errors import UnsafeDataFileError
+from onnx_align_pass.transfer.kernel import let_go
 
 __all__ = ["Guard"]
 
@@ -45,7 +46,7 @@ class Guard:
                 self._inside(real, path, tensor)
             self._links(os.fstat(fd), path, tensor)
         except BaseException:
-            os.close(fd)
+            let_go(fd)
             raise
         return fd
 
@@ -92,7 +93,7 @@ def _open_regular(resolved: Path, flags: int, path: Path, tensor: str | None) ->
     try:
         _regular(os.fstat(fd), path, tensor)
     except BaseException:
-        os.close(fd)
+        let_go(fd)
         raise
     return fd
 

@@ -27,6 +27,7 @@ __all__ = [
 
 _STAMP = "stamp."
 JOURNAL = "journal"
+_NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG})
 _JOURNAL_MAX_BYTES = 64 << 20
 # A stranger may have put a FIFO or a symlink where the file should be.
 _FLAGS = (
@@ -51,7 +52,9 @@ class FileState:
         """State of a file, or None where there is none. Symlinks are not followed."""
         try:
             found = path.lstat()
-        except (FileNotFoundError, NotADirectoryError):
+        except OSError as error:
+            if error.errno not in _NO_FILE:
+                raise
             return None
         return cls(found.st_ino, found.st_size, found.st_mtime_ns)
 

@@ -20,6 +20,7 @@ __all__ = [
     "clones",
     "copy_range",
     "grow_pipe",
+    "let_go",
     "open_folder",
     "reserve",
     "splice",
@@ -154,6 +155,15 @@ def sync_file(fd: int) -> None:
     os.fsync(fd)
 
 
+def let_go(fd: int) -> None:
+    """Close a descriptor through which nothing was written: if that fails, nothing is lost.
+
+    FUSE and NFS answer to each close; whatever they say, Linux has closed it.
+    """
+    with suppress(OSError):
+        os.close(fd)
+
+
 def open_folder(path: Path) -> int | None:
     """Open a folder, to sync or to lock it; None where folders have no descriptors (Windows)."""
     if not hasattr(os, "O_DIRECTORY"):
@@ -167,7 +177,7 @@ def sync_path(path: Path) -> None:
     try:
         sync_file(fd)
     finally:
-        os.close(fd)
+        let_go(fd)
 
 
 def sync_folder(path: Path) -> None:
@@ -181,7 +191,7 @@ def sync_folder(path: Path) -> None:
         if error.errno not in _NO_FOLDER_SYNC:
             raise
     finally:
-        os.close(fd)
+        let_go(fd)
 
 
 def try_lock(fd: int) -> bool:

@@ -18,6 +18,7 @@ from onnx_align_pass.errors import (
 )
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.guard import Guard
+from onnx_align_pass.transfer.kernel import let_go
 
 __all__ = ["FileIdentity", "SourceFiles"]
 
@@ -172,7 +173,7 @@ class SourceFiles:
 
     def _opened(self, path: Path, tensor: str | None) -> int:
         try:
-            fd = self._try_twice(path, tensor)
+            return self._met(path, tensor)
         except (OSError, ValueError) as error:
             if path in self._seen and isinstance(error, FileNotFoundError):
                 raise _changed(path, tensor, error.strerror, since=self._since(path)) from None
@@ -181,10 +182,13 @@ class SourceFiles:
                 raise ModelNotFoundError(f"the model cannot be read: {reason}", file=path) from None
             self._verify_trusted()
             raise _unreadable(path, tensor, error) from None
+
+    def _met(self, path: Path, tensor: str | None) -> int:
+        fd = self._try_twice(path, tensor)
         try:
             self._meet(os.fstat(fd), path, tensor)
         except BaseException:
-            os.close(fd)
+            let_go(fd)
             raise
         return fd
 
@@ -216,7 +220,7 @@ class SourceFiles:
         return path in self._expected
 
     def _close_oldest(self) -> None:
-        os.close(self._open.popitem(last=False)[1])
+        let_go(self._open.popitem(last=False)[1])
 
     def close(self) -> None:
         """Close every descriptor."""

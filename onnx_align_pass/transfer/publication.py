@@ -120,6 +120,8 @@ class Publication:
     def retire(self, *, spared: Collection[str] = ()) -> None:
         """Remove the data files that the new pair has superseded, but for those `spared`.
 
+        Folders that are empty then go too.
+
         Raises:
             OSError: One cannot be removed; the others are.
         """
@@ -130,8 +132,21 @@ class Publication:
                     (self.folder / name).unlink()
             except OSError as error:
                 failure = error
+        self._remove_emptied()
         if failure is not None:
             raise failure
+
+    def _remove_emptied(self) -> None:
+        """Remove folders below that held nothing but what was removed from them."""
+        gone = (
+            name
+            for name, state in self.journal.superseded.items()
+            if state and not os.path.lexists(self.folder / name)
+        )
+        above = {parent for name in gone for parent in Path(name).parents if parent.name}
+        for parent in sorted(above, reverse=True):
+            with suppress(OSError):  # something else is in it
+                (self.folder / parent).rmdir()
 
     def settle(self) -> Standing | None:
         """Make one pair whole after a failure, and say which; None: there is no way back."""

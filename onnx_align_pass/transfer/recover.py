@@ -6,7 +6,7 @@ import errno
 import mmap
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +24,8 @@ __all__ = ["Leftover", "is_staging_name", "recover_folder"]
 Outcome = Literal["finished", "discarded", "live", "untrusted"]
 _STAGING = re.compile(r"\..+\.align-[0-9a-f]{8}", re.DOTALL)
 _TOKEN_LENGTH = len("01234567")
+Names = Callable[[Path, Path], bool | None]
+"""Whether a model names a file; None: nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +42,25 @@ def is_staging_name(name: str) -> bool:
     return _STAGING.fullmatch(name) is not None
 
 
-def recover_folder(folder: Path, model_name: str | None = None) -> tuple[Leftover, ...]:
+def _unknown(model: Path, file: Path) -> None:
+    """Nobody can read models here: a model that holds the name's bytes may name the file."""
+
+
+def recover_folder(
+    folder: Path, model_name: str | None = None, *, names: Names = _unknown
+) -> tuple[Leftover, ...]:
     """Finish or discard what killed runs left in a folder; live runs are not touched.
 
     Args:
         folder: Where the models are.
         model_name: Only what belongs to this model; None: to any.
+        names: Reads models; both paths are resolved.
 
     Raises:
         WriteError: Something that was left behind cannot be finished or removed.
     """
-    return tuple(_recover(path) for path in sorted(_staging_folders(folder, model_name)))
+    found = sorted(_staging_folders(folder, model_name))
+    return tuple(_recover(path, names) for path in found)
 
 
 def _staging_folders(folder: Path, model_name: str | None) -> Iterator[Path]:
@@ -64,7 +74,7 @@ def _staging_folders(folder: Path, model_name: str | None) -> Iterator[Path]:
             yield path
 
 
-def _recover(path: Path) -> Leftover:
+def _recover(path: Path, names: Names) -> Leftover:
     try:
         lock = kernel.open_folder(path)
     except FileNotFoundError:
@@ -75,17 +85,17 @@ def _recover(path: Path) -> Leftover:
         if lock is None or not kernel.try_lock(lock):
             return Leftover(path, "live", "a run is writing it")
         with folder_lock(path.parent):
-            return _settle(path)
+            return _settle(path, names)
     except OSError as error:
         if not path.exists():
             return Leftover(path, "discarded", "another run removed it")
         raise WriteError.of(error, path, doing="recovering") from None
     finally:
         if lock is not None:
-            os.close(lock)
+            kernel.let_go(lock)
 
 
-def _settle(path: Path) -> Leftover:
+def _settle(path: Path, names: Names) -> Leftover:
     if not os.listdir(path):
         return _remove_empty(path)
     if not read_stamp(path):
@@ -99,7 +109,7 @@ def _settle(path: Path) -> Leftover:
         return _discard(path, _models_of(path), "its journal is damaged")
     if journal is None:
         return _discard(path, _models_of(path), "the run ended before its files were complete")
-    return _carry_on(path, journal)
+    return _carry_on(path, journal, names)
 
 
 def _remove_empty(path: Path) -> Leftover:
@@ -112,7 +122,7 @@ def _remove_empty(path: Path) -> Leftover:
     return Leftover(path, "discarded", "the run ended as it began")
 
 
-def _carry_on(path: Path, journal: Journal) -> Leftover:
+def _carry_on(path: Path, journal: Journal, names: Names) -> Leftover:
     steps = Publication(path, journal, kernel.sync_folder)
     standing, obstacle = steps.standing(), steps.obstacle()
     model = [steps.model]
@@ -127,7 +137,7 @@ def _carry_on(path: Path, journal: Journal) -> Leftover:
         return _discard(path, model, obstacle or "the old model was put back since")
     if standing is not Standing.AFTER:
         steps.publish()
-    steps.retire(spared=_still_used(steps))
+    steps.retire(spared=_still_used(steps, names))
     remove_staging(path)
     return Leftover(path, "finished", "the run ended while it published its files")
 
@@ -150,7 +160,7 @@ def _pointing_into(path: Path, models: Iterable[Path]) -> bool:
     return any(_mentions(model, location) for model in models)
 
 
-def _still_used(steps: Publication) -> set[str]:
+def _still_used(steps: Publication, names: Names) -> set[str]:
     """Superseded data files that another model has come to use since."""
     own = Path(os.path.realpath(steps.folder), steps.journal.model)
     around: dict[Path, list[Path]] = {}
@@ -159,9 +169,14 @@ def _still_used(steps: Publication) -> set[str]:
         file = steps.folder / name
         place = Path(os.path.realpath(file.parent))
         models = around.setdefault(place, [one for one in _models_around(place) if one != own])
-        if any(_may_name(model, place / file.name) for model in models):
+        if any(_uses(model, place / file.name, names) for model in models):
             used.add(name)
     return used
+
+
+def _uses(model: Path, file: Path, names: Names) -> bool:
+    found = names(model, file)
+    return _may_name(model, file) if found is None else found
 
 
 def _models_around(folder: Path) -> Iterator[Path]:

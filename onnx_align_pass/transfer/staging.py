@@ -117,6 +117,8 @@ class Stage:
             path.mkdir()
             if self._hold():
                 break
+            with suppress(OSError):  # a cleaner has removed it, or will
+                path.rmdir()
         write_stamp(path)
 
     def _hold(self) -> bool:
@@ -129,7 +131,7 @@ class Stage:
             return True
         if kernel.try_lock(self._lock) and _is_at(self._lock, self.path):
             return True
-        os.close(self._lock)
+        kernel.let_go(self._lock)
         self._lock = None
         return False
 
@@ -153,7 +155,7 @@ class Stage:
             if like is not None and hasattr(os, "fchown"):
                 _take_over(fd, like)
         except BaseException:
-            os.close(fd)
+            kernel.let_go(fd)
             raise
         return fd
 
@@ -182,7 +184,7 @@ class Stage:
                 self._remove()
         finally:
             if self._lock is not None:
-                os.close(self._lock)
+                kernel.let_go(self._lock)
                 self._lock = None
             if failed:
                 self._remove_made()

@@ -14,14 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from tests.commit.perform import MARK
+
 __all__ = ["Call", "Ended", "Tracer", "why_not"]
 
 ROOT = Path(__file__).parents[2]
 CALL = re.compile(r"^\d+\s+(\w+)\((.*)$")
 PLACE = re.compile(r"/[^\"<>]*\.align-[0-9a-f]{8}/?")
 """A staging folder, in an argument."""
-END = '"/proc/self/fd"'
-"""What a run opens before its first step and after its last: `perform` counts descriptors."""
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,10 @@ def calls(log: str) -> list[Call]:
             continue
         name, arguments = match.groups()
         numbers[name] += 1
-        if END not in arguments:
+        if MARK not in arguments:
             found.append(Call(name, numbers[name], PLACE.sub("/", arguments)))
+        elif name != "openat":
+            continue
         elif begun:
             break
         else:

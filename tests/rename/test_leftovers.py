@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from onnx_align_pass import recover_folder
+from onnx_align_pass.recovering import recover_folder
 from onnx_align_pass.transfer.journal import read_journal
 from tests.align.small_models import external_model
 from tests.align.snapshot import snapshot
@@ -22,11 +22,12 @@ pytestmark = [pytest.mark.needs_strace, pytest.mark.exhaustive]
 
 
 def build(root: Path) -> None:
-    external_model(root / "in" / "model.onnx")
+    shapes = {"a": (33, 70), "model.onnx.data": (5, 1001)}
+    external_model(root / "in" / "model.onnx", shapes)
 
 
 SCENE = Scene("", build, "in/model.onnx", "in/my-model.onnx", call="rename")
-"""The new name ends with the old one: it is no mention of it."""
+"""The new name ends with the old one, and a tensor has it: they are no mention of it."""
 
 
 @pytest.fixture
@@ -69,6 +70,12 @@ def test_data_that_a_model_has_come_to_use_is_spared(location: str, half_done: P
     wanted = oracle.tensors(user)
     recover_folder(half_done)
     assert oracle.tensors(user) == wanted
+
+
+def test_data_that_a_model_may_use_which_cannot_be_read_is_spared(half_done: Path) -> None:
+    (half_done / "cut.onnx").write_bytes((half_done / "my-model.onnx").read_bytes()[:-3])
+    recover_folder(half_done)
+    assert (half_done / "model.onnx.data").exists()
 
 
 def test_data_that_is_not_what_it_was_is_spared(half_done: Path) -> None:
