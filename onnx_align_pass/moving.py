@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ class Moved:
     model: How
     data: tuple[How, ...]
     """Of each data file that moved."""
+    states: Mapping[Path, FileState]
+    """The files that stand there."""
     superseded: tuple[str, ...] = ()
     """Data files of a model that was replaced, relative to the folder; some may be left."""
     notes: tuple[str, ...] = ()
@@ -44,11 +47,25 @@ class Moved:
     """It stood there before."""
 
     @classmethod
-    def before(cls, plan: Relocation) -> Moved:
+    def before(cls, plan: Relocation, states: Mapping[Path, FileState]) -> Moved:
         """What a run that was killed has done."""
         data = tuple(_how(old, new) for old, new in plan.paths)
         model = "rewritten" if plan.renames else _how(plan.source, plan.model)
-        return cls(model, data, resumed=True)
+        return cls(model, data, states, resumed=True)
+
+    def verify_standing(self) -> None:
+        """Prove that it stands there still.
+
+        Raises:
+            SourceChangedError: It does not.
+        """
+        for path, state in self.states.items():
+            if FileState.of(path) != state:
+                raise SourceChangedError(
+                    "another run has changed or moved the new model since it was published",
+                    file=path,
+                    hint="The old model is whole, and stays. Look where the new one is; run again.",
+                )
 
 
 def move(
@@ -82,16 +99,24 @@ def move(
         files.verify_unchanged()
         files.close()  # as in `write`
         progress.phase(PUBLISHING)
+        journal = journal_of(stage, destination, replacement)
         with explained(destination.model, staging.needed, reads=False):
             commit(
                 stage,
-                journal_of(stage, destination, replacement),
+                journal,
                 durable=durable,
                 recheck=recheck,
                 also_lock=[(destination.folder / one.after).parent for one in plan.kept],
             )
+    states = {destination.folder / name: state for name, state in journal.data_after.items()}
+    if journal.model_after is not None:
+        states[destination.model] = journal.model_after
     return Moved(
-        done[0], done[1:], tuple(replacement.superseded), (*files.notes, *replacement.notes)
+        done[0],
+        done[1:],
+        states,
+        tuple(replacement.superseded),
+        (*files.notes, *replacement.notes),
     )
 
 

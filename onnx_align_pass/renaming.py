@@ -146,7 +146,7 @@ def _rename(asked: _Asked) -> RenameReport:
         _check_removable(plan)
         states = {path: state_of(files, path) for path in (asked.source, *plan.old_paths)}
         done = _published(asked, plan, files, references)
-    _remove_old(asked, plan, states, references)
+    _remove_old(asked, plan, states, references, done)
     moved = zip(plan.moves, done.data, strict=True)
     data = [RenamedFile(one.before, one.after, one.size, how) for one, how in moved]
     data += [RenamedFile(one.before, one.after, one.size, "kept") for one in plan.kept]
@@ -154,7 +154,7 @@ def _rename(asked: _Asked) -> RenameReport:
         source=asked.source,
         destination=asked.place,
         how=done.model,
-        model_bytes=asked.place.stat().st_size,
+        model_bytes=done.states[plan.model].size,
         data_files=tuple(data),
         removed=tuple(
             name for name in done.superseded if not os.path.lexists(asked.place.parent / name)
@@ -181,11 +181,13 @@ def _published(
 ) -> Moved:
     """Bring the new model to its place, unless a run that was killed has done that."""
     with Ladder() as ladder:
+        there = {path: FileState.of(path) for path in (plan.model, *(new for _, new in plan.paths))}
+        found = {path: state for path, state in there.items() if state is not None}
         if stands(plan, files, ladder.buffer):
             asked.progress.phase(PUBLISHING)
             if asked.durable:
                 _sync([new for _, new in plan.paths] + [asked.place])
-            return Moved.before(plan)
+            return Moved.before(plan, found)
     return move(
         plan,
         Destination.of(asked.source, asked.place, overwrite=asked.overwrite),
@@ -211,21 +213,34 @@ def _sync_folders(paths: Iterable[Path]) -> None:
 
 
 def _remove_old(
-    asked: _Asked, plan: Relocation, states: dict[Path, FileState], references: References
+    asked: _Asked,
+    plan: Relocation,
+    states: dict[Path, FileState],
+    references: References,
+    new: Moved,
 ) -> None:
     """Remove the old names: the model's, then those of its data."""
     source = asked.source
     data = {one.before: states[old] for one, old in zip(plan.moves, plan.old_paths, strict=True)}
 
     def recheck() -> None:
+        new.verify_standing()
         check_unshared(plan, references, force=asked.overwrite)
 
     try:
         with explained(source, 0, reads=False):
-            remove_pair(source, states[source], data, durable=asked.durable, recheck=recheck)
+            remove_pair(
+                source,
+                states[source],
+                data,
+                durable=asked.durable,
+                recheck=recheck,
+                also_lock={path.parent for path in new.states},
+            )
             if asked.durable:
                 _sync_folders([source, *plan.old_paths])
     except (ModelError, WriteError) as error:
+        new.verify_standing()
         both = os.path.lexists(source)
         raise WriteError(
             f"{asked.place} is in place, but removing {source.name} failed: {error.problem}",

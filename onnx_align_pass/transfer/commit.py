@@ -42,8 +42,8 @@ def commit(
         durable: Whether to sync between the steps.
         recheck: Called when no other run can publish any more; what it raises ends the run, with
             nothing published.
-        also_lock: Folders below the stage's own in which nobody may publish meanwhile: the new
-            model points at files there.
+        also_lock: Further folders in which nobody may publish meanwhile: the new model points at
+            files there, or takes the place of one that stands there.
 
     Raises:
         SourceChangedError: Model or data at the destination changed since the run began.
@@ -79,12 +79,11 @@ def commit(
 
 
 @contextmanager
-def _locked(folder: Path, below: Iterable[Path]) -> Iterator[None]:
-    """Lock folders, the deepest first: who waits for one above holds none that another needs."""
-    own = os.path.realpath(folder)
-    others = {os.path.realpath(one) for one in below} - {own}
+def _locked(folder: Path, others: Iterable[Path]) -> Iterator[None]:
+    """Lock folders, in the one order that all runs keep: so none waits for what waits for it."""
+    folders = {os.path.realpath(one) for one in (folder, *others)}
     with ExitStack() as locks:
-        for one in (*sorted(others, key=lambda path: (-path.count(os.sep), path)), own):
+        for one in sorted(folders, key=lambda path: (-path.count(os.sep), path)):
             locks.enter_context(folder_lock(Path(one)))
         yield
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from onnx_align_pass.transfer.commit import commit
@@ -19,6 +19,7 @@ def remove_pair(
     *,
     durable: bool,
     recheck: Callable[[], None],
+    also_lock: Iterable[Path] = (),
 ) -> None:
     """Remove a model, then data files that nothing points at any more; a later run can finish it.
 
@@ -29,6 +30,7 @@ def remove_pair(
         durable: Whether to sync between the steps.
         recheck: Called when no other run can publish any more; what it raises ends this, with
             nothing removed.
+        also_lock: Further folders in which nobody may publish meanwhile.
 
     Raises:
         SourceChangedError: The model is not what it was.
@@ -45,4 +47,4 @@ def remove_pair(
         new_folders=(),
     )
     with Stage(model.parent, model.name) as stage:
-        commit(stage, journal, durable=durable, recheck=recheck)
+        commit(stage, journal, durable=durable, recheck=recheck, also_lock=also_lock)
