@@ -1,0 +1,95 @@
+"""Journals that no run wrote: damaged, or of something else. Nothing outside is touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnx_align_pass import Leftover, recover_folder
+from tests.align.snapshot import snapshot
+from tests.corpus.build import external, showing, tensor, write
+
+TOKEN = ".model.onnx.align-0123abcd"
+DATA = "model.onnx.data"
+
+
+def pair(folder: Path) -> Path:
+    """A model and its data."""
+    folder.mkdir(exist_ok=True)
+    return write(folder, showing([external(tensor("w", [30]), folder)]))
+
+
+def staged(folder: Path, **changes: object) -> Path:
+    """A staging folder that was made here, with a new model in it, and any journal."""
+    staging = folder / TOKEN
+    (staging / "data").mkdir(parents=True)
+    (staging / f"stamp.{staging.stat().st_ino}").touch()
+    (staging / "model").write_text("staged")
+    fields: dict[str, Any] = {
+        "model": "model.onnx",
+        "model_before": state(folder / "model.onnx"),
+        "model_after": state(staging / "model"),
+        "bridge": None,
+        "data_before": {},
+        "data_after": {},
+        "superseded": {},
+        "new_folders": [],
+    }
+    (staging / "journal").write_text(json.dumps({**fields, **changes}))
+    return staging
+
+
+def state(path: Path) -> dict[str, int] | None:
+    if not path.exists():
+        return None
+    found = path.lstat()
+    return {"inode": found.st_ino, "size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+def settle(folder: Path) -> Leftover:
+    """Recover the one leftover."""
+    (found,) = recover_folder(folder)
+    return found
+
+
+@pytest.mark.parametrize("opened", ["[", '{"a":'])
+def test_a_journal_that_nests_deeper_than_is_read_is_damaged(opened: str, tmp_path: Path) -> None:
+    pair(tmp_path)
+    before = snapshot(tmp_path)
+    (staged(tmp_path) / "journal").write_text(opened * 100_000)
+    assert settle(tmp_path).reason == "its journal is damaged"
+    assert snapshot(tmp_path) == before
+
+
+NOTHING = {"inode": 1, "size": 2, "mtime_ns": 3}
+CONTRADICTIONS: dict[str, dict[str, object]] = {
+    "data that nothing is known of": {"data_before": {DATA: None}},
+    "data that is published nowhere": {"data_after": {DATA: NOTHING}},
+    "two names": {"data_before": {DATA: None}, "data_after": {"other": NOTHING}},
+    "a model in a folder below": {"model": "below/model.onnx"},
+    "a name that no file can have": {"superseded": {"\ud800": NOTHING}},
+    "a folder that none can be called": {"new_folders": ["\udfff"]},
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_journal_that_contradicts_itself_is_damaged(name: str, tmp_path: Path) -> None:
+    pair(tmp_path)
+    before = snapshot(tmp_path)
+    staged(tmp_path, **CONTRADICTIONS[name])
+    found = settle(tmp_path)
+    assert (found.outcome, found.reason) == ("discarded", "its journal is damaged")
+    assert snapshot(tmp_path) == before
+
+
+def test_a_journal_of_another_model_is_not_followed(tmp_path: Path) -> None:
+    pair(tmp_path)
+    staged(tmp_path, model="new.onnx", model_before=None)
+    before = snapshot(tmp_path)
+    found = settle(tmp_path)
+    assert found.outcome == "untrusted"
+    assert "of another model" in found.reason
+    assert snapshot(tmp_path) == before
