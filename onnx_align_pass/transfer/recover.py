@@ -119,6 +119,11 @@ def _carry_on(path: Path, journal: Journal) -> Leftover:
     steps = Publication(path, journal, kernel.sync_folder)
     standing, obstacle = steps.standing(), steps.obstacle()
     model = [steps.model]
+    if steps.leads_outside():
+        if journal.replaces:  # what was replaced may lie in here alone
+            hint = "a folder below this one has become a symlink: put it back"
+            return Leftover(path, "untrusted", f"it would lead outside; {hint}")
+        return _discard(path, model, "a folder below this one has become a symlink since")
     if standing is Standing.OTHER:
         return _discard(path, model, "the model was written anew since")
     if standing is Standing.BRIDGE and obstacle is not None:

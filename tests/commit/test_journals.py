@@ -93,3 +93,54 @@ def test_a_journal_of_another_model_is_not_followed(tmp_path: Path) -> None:
     assert found.outcome == "untrusted"
     assert "of another model" in found.reason
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("folders", [["out/new"], ["out/empty"]], ids=["made", "removed"])
+def test_a_folder_behind_a_symlink_is_neither_made_nor_removed(
+    folders: list[str], tmp_path: Path
+) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    (outside / "empty").mkdir(parents=True)
+    pair(folder)
+    (folder / "out").symlink_to(outside)
+    before = snapshot(tmp_path)
+    staged(folder, new_folders=folders)
+    assert settle(folder).outcome == "discarded"
+    staged(
+        folder, new_folders=folders, model_before=NOTHING, model_after=state(folder / "model.onnx")
+    )
+    assert settle(folder).outcome == "discarded"
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("field", ["superseded", "data"])
+def test_a_file_behind_a_symlink_is_neither_removed_nor_moved(field: str, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("precious")
+    pair(folder)
+    (folder / "out").symlink_to(outside)
+    before = snapshot(tmp_path)
+    name, found = "out/precious", state(outside / "precious")
+    if field == "superseded":
+        after = state(folder / "model.onnx")
+        staged(folder, superseded={name: found}, model_before=NOTHING, model_after=after)
+    else:
+        staged(folder, data_before={name: None}, data_after={name: found})
+    assert settle(folder).outcome == "discarded"
+    assert snapshot(tmp_path) == before
+
+
+def test_what_was_replaced_behind_a_symlink_is_kept(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    outside.mkdir()
+    pair(folder)
+    (folder / "out").symlink_to(outside)
+    name = "out/w.data"
+    staging = staged(folder, data_before={name: NOTHING}, data_after={name: NOTHING})
+    (staging / "old").write_text("the only copy")
+    before = snapshot(tmp_path)
+    found = settle(folder)
+    assert found.outcome == "untrusted"
+    assert "symlink" in found.reason
+    assert snapshot(tmp_path) == before
