@@ -136,15 +136,19 @@ def _carry_on(path: Path, journal: Journal) -> Leftover:
     if standing is not Standing.AFTER:
         steps.publish()
     steps.retire(spared=_still_used(steps))
-    remove_staging(path)
-    return Leftover(path, "finished", "the run ended while it published its files")
+    return _end(path, model, "finished", "the run ended while it published its files")
 
 
 def _discard(path: Path, models: Iterable[Path], reason: str) -> Leftover:
+    return _end(path, models, "discarded", reason)
+
+
+def _end(path: Path, models: Iterable[Path], outcome: Outcome, reason: str) -> Leftover:
+    """Remove a staging folder, unless a model needs what is in it, whatever its journal says."""
     if _pointing_into(path, models):
         return Leftover(path, "untrusted", f"a model points into it, but {reason}")
     remove_staging(path)
-    return Leftover(path, "discarded", reason)
+    return Leftover(path, outcome, reason)
 
 
 def _models_of(path: Path) -> list[Path]:

@@ -10,6 +10,7 @@ import pytest
 
 from onnx_align_pass import Leftover, recover_folder
 from tests.align.snapshot import snapshot
+from tests.corpus import oracle
 from tests.corpus.build import external, showing, tensor, write
 
 TOKEN = ".model.onnx.align-0123abcd"
@@ -144,3 +145,17 @@ def test_what_was_replaced_behind_a_symlink_is_kept(tmp_path: Path) -> None:
     assert found.outcome == "untrusted"
     assert "symlink" in found.reason
     assert snapshot(tmp_path) == before
+
+
+def test_data_that_the_model_needs_stays_whatever_the_journal_says(tmp_path: Path) -> None:
+    staging = tmp_path / TOKEN
+    (staging / "data").mkdir(parents=True)
+    weights = external(tensor("w", [30]), tmp_path, f"{TOKEN}/data/{DATA}")
+    bridge = write(tmp_path, showing([weights]))
+    wanted, after = oracle.tensors(bridge), state(bridge)
+    (staging / f"stamp.{staging.stat().st_ino}").touch()
+    fields = {"model": "model.onnx", "model_before": None, "model_after": after, "bridge": None}
+    data: dict[str, object] = {"data_before": {}, "data_after": {}, "superseded": {}}
+    (staging / "journal").write_text(json.dumps({**fields, **data, "new_folders": []}))
+    assert settle(tmp_path).outcome == "untrusted"
+    assert oracle.tensors(bridge) == wanted
