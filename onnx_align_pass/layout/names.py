@@ -26,6 +26,9 @@ SAFETENSORS = ".safetensors"
 _NO_LOCATION = re.compile(r"\.(?=\.)|[\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
 """What a file may be called, but no `location` may hold: `..`, `\\`, `c:`, control characters, and
 bytes that are not UTF-8."""
+_DOTS = re.compile(r"\.(?=(?:\{_n\})+\.)")
+_DRIVE = re.compile(r"^((?:\{_n\})*[^{](?:\{_n\})*):")
+"""What becomes `..` or `c:` in the first shard's name, where `{_n}` is nothing."""
 _BRACES = str.maketrans("{}", "__")
 _OF_MODEL = re.compile(r"\{model\}|\{stem\}")
 _OF_SHARD = re.compile(r"\{\{|\}\}|\{shard\}|\{shards\}|\{_n\}")
@@ -49,8 +52,16 @@ def filled(template: str, model_name: str) -> str:
     """Put a model's name into a template; the placeholders of shards stay, for `shard_name`."""
     plain = model_name.translate(_BRACES)
     names = {"{model}": plain, "{stem}": plain.removesuffix(".onnx")}
-    name = _NO_LOCATION.sub("_", _OF_MODEL.sub(lambda found: names[found[0]], template))
-    return "/".join("_" if part in ("", ".") else part for part in name.split("/"))
+    name = _OF_MODEL.sub(lambda found: names[found[0]], template)
+    name = _DRIVE.sub(r"\1_", _DOTS.sub("_", _NO_LOCATION.sub("_", name)))
+    return "/".join(_part(part) for part in name.split("/"))
+
+
+def _part(part: str) -> str:
+    """Make part of a path the name of something, in the first shard's name too."""
+    if part in ("", "."):
+        return "_"
+    return f"_{part}" if part.replace("{_n}", "") in ("", ".") else part
 
 
 def data_base(template: str, model_name: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final, NamedTuple
 
 __all__ = ["HeaderEntry", "SafetensorsHeader", "read_header"]
@@ -20,7 +22,11 @@ _PADDING: Final = re.compile(r"__pad_\d+__")
 """What entries are called that stand for the bytes between tensors."""
 _LENGTH_BYTES: Final = 8
 _MOST_DIMS: Final = 64
+_MOST_DIGITS: Final = 300
+"""Of a number: a longer one is past what any reader of JSON holds."""
 _METADATA: Final = "__metadata__"
+_NO_SIZE: Final = 1 << 64
+_LONE: Final = re.compile("[\ud800-\udfff]")
 _BITS: Final = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "I16": 16, "U16": 16,
     "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "F64": 64, "I64": 64, "U64": 64,
@@ -69,7 +75,13 @@ def read_header(read: Read, size: int) -> SafetensorsHeader | None:
         return None
     try:
         text = read(_LENGTH_BYTES, length).decode()
-        pairs = json.loads(text, object_pairs_hook=tuple)
+        pairs = json.loads(
+            text,
+            object_pairs_hook=tuple,
+            parse_int=_whole,
+            parse_float=_finite,
+            parse_constant=_finite,
+        )
     except (ValueError, RecursionError):
         return None
     begin = _LENGTH_BYTES + length
@@ -88,40 +100,68 @@ def _entries(pairs: Any, begin: int) -> list[HeaderEntry]:
     Raises:
         ValueError: One is not as the format has it; the text says how.
     """
-    found: dict[str, HeaderEntry] = {}
-    for name, value in pairs:
-        if name == _METADATA:
-            if not all(isinstance(text, str) for _, text in _pairs(value, name)):
-                raise ValueError(f"{name} holds more than texts")
-            continue
-        if name in found:
-            raise ValueError(f"two entries are called {name!r}")
-        found[name] = _entry(name, dict(_pairs(value, name)), begin)
-    return list(found.values())
+    entries = _fields(pairs, "the header")
+    metadata = _pairs(entries.pop(_METADATA, ()), _METADATA)
+    if not all(_is_text(one) for pair in metadata for one in pair):
+        raise ValueError(f"{_METADATA} holds more than texts")
+    return [
+        _entry(name, _fields(value, f"the entry {name!r}"), begin)
+        for name, value in entries.items()
+    ]
 
 
-def _pairs(value: Any, name: str) -> tuple[tuple[str, Any], ...]:
+def _fields(value: Any, holder: str) -> dict[str, Any]:
+    """The fields of an object, each of another name."""
+    pairs = _pairs(value, holder)
+    fields = dict(pairs)
+    if len(fields) < len(pairs) or not all(map(_is_text, fields)):
+        raise ValueError(f"{holder} holds two of one name, or a name that is no Unicode")
+    return fields
+
+
+def _pairs(value: Any, holder: str) -> tuple[tuple[str, Any], ...]:
     if not isinstance(value, tuple):
-        raise ValueError(f"the entry {name!r} is no object")
+        raise ValueError(f"{holder} is no object")
     return value
 
 
+def _is_text(value: Any) -> bool:
+    """Whether it is a text that other readers take: JSON for Python lets lone surrogates pass."""
+    return isinstance(value, str) and not _LONE.search(value)
+
+
 def _entry(name: str, fields: dict[str, Any], begin: int) -> HeaderEntry:
-    bits = _BITS.get(str(fields.get("dtype")))
+    dtype = fields.get("dtype")
+    bits = _BITS.get(dtype) if isinstance(dtype, str) else None
     shape, offsets = _sizes(fields.get("shape")), _sizes(fields.get("data_offsets"))
     if bits is None or shape is None or offsets is None or len(offsets) != 2:
         raise ValueError(f"the entry {name!r} has no dtype, shape or offsets that can be read")
     first, last = offsets
-    if math.prod(shape) * bits != 8 * (last - first):
+    products = [*accumulate((*shape, bits), operator.mul)]
+    if products[-1] != 8 * (last - first) or max(products) >= _NO_SIZE:
         raise ValueError(f"the entry {name!r} has other bytes than its dtype and shape need")
-    return HeaderEntry(name, begin + first, last - first, str(fields["dtype"]))
+    return HeaderEntry(name, begin + first, last - first, str(dtype))
+
+
+def _whole(digits: str) -> int | float:
+    """A whole number; -0 is none, but a float to other readers."""
+    if len(digits) > _MOST_DIGITS:
+        raise ValueError(digits)
+    return -0.0 if digits == "-0" else int(digits)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is no JSON")
+    return value
 
 
 def _sizes(value: Any) -> list[int] | None:
     """A list of a few numbers of 64 bits; None for all else."""
     if not isinstance(value, list) or len(value) > _MOST_DIMS:
         return None
-    return value if all(type(one) is int and 0 <= one < 1 << 64 for one in value) else None
+    return value if all(type(one) is int and 0 <= one < _NO_SIZE for one in value) else None
 
 
 def _hole(entries: list[HeaderEntry], begin: int, size: int) -> str | None:

@@ -132,8 +132,10 @@ def read_journal(staging: Path) -> Journal | None:
         fields: dict[str, Any] = json.loads(_read(staging / JOURNAL))
     except FileNotFoundError:
         return None
+    except RecursionError:
+        raise ValueError("no journal: nested too deep") from None
     try:
-        return Journal(
+        found = Journal(
             model=_name(fields["model"]),
             model_before=_state(fields["model_before"]),
             model_after=_state(fields["model_after"]),
@@ -145,6 +147,9 @@ def read_journal(staging: Path) -> Journal | None:
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no journal: {error}") from None
+    if found.data_before.keys() != found.data_after.keys() or "/" in found.model:
+        raise ValueError("no journal: its fields contradict each other")
+    return found
 
 
 def _read(path: Path) -> bytes:
@@ -168,4 +173,5 @@ def _state(fields: dict[str, int] | None) -> FileState | None:
 def _name(text: str) -> str:
     if not text or text.startswith("/") or ".." in text.split("/") or "\0" in text:
         raise ValueError(text)
+    os.fsencode(text)  # a ValueError too, where no file can be called so
     return text

@@ -83,6 +83,13 @@ class Publication:
         """Whether a data file was published."""
         return any(map(self._is_published, self._names))
 
+    def leads_outside(self) -> bool:
+        """Whether a name in the journal leads out of the folder, through a symlink."""
+        folder = _resolved(self.folder)
+        names = (*self._names, *self.journal.superseded, *self.journal.new_folders)
+        parents = {(self.folder / name).parent for name in names}
+        return not all(_resolved(one).is_relative_to(folder) for one in parents)
+
     def obstacle(self) -> str | None:
         """Say what stands in the way of going on: something that is not what the run left."""
         if FileState.of(self.staging / MODEL) != self.journal.model_after:
@@ -96,8 +103,6 @@ class Publication:
                 return f"{name} was written anew since"
             if FileState.of(self.staging / DATA / name) != self.journal.data_after[name]:
                 return f"the staged {name} is not what it was"
-            if not _resolved(final.parent).is_relative_to(_resolved(self.folder)):
-                return f"{name} would lie outside the folder"
         return None
 
     def publish(self) -> None:

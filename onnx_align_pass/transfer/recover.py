@@ -109,6 +109,9 @@ def _settle(path: Path, names: Names) -> Leftover:
         return _discard(path, _models_of(path), "its journal is damaged")
     if journal is None:
         return _discard(path, _models_of(path), "the run ended before its files were complete")
+    if staging_prefix(journal.model) != path.name[:-_TOKEN_LENGTH]:
+        hint = "look at it and remove it by hand"
+        return Leftover(path, "untrusted", f"its journal is of another model; {hint}")
     return _carry_on(path, journal, names)
 
 
@@ -126,6 +129,11 @@ def _carry_on(path: Path, journal: Journal, names: Names) -> Leftover:
     steps = Publication(path, journal, kernel.sync_folder)
     standing, obstacle = steps.standing(), steps.obstacle()
     model = [steps.model]
+    if steps.leads_outside():
+        if journal.replaces:  # what was replaced may lie in here alone
+            hint = "a folder below this one has become a symlink: put it back"
+            return Leftover(path, "untrusted", f"it would lead outside; {hint}")
+        return _discard(path, model, "a folder below this one has become a symlink since")
     if standing is Standing.OTHER:
         return _discard(path, model, "the model was written anew since")
     if standing is Standing.BRIDGE and obstacle is not None:
@@ -138,15 +146,19 @@ def _carry_on(path: Path, journal: Journal, names: Names) -> Leftover:
     if standing is not Standing.AFTER:
         steps.publish()
     steps.retire(spared=_still_used(steps, names))
-    remove_staging(path)
-    return Leftover(path, "finished", "the run ended while it published its files")
+    return _end(path, model, "finished", "the run ended while it published its files")
 
 
 def _discard(path: Path, models: Iterable[Path], reason: str) -> Leftover:
+    return _end(path, models, "discarded", reason)
+
+
+def _end(path: Path, models: Iterable[Path], outcome: Outcome, reason: str) -> Leftover:
+    """Remove a staging folder, unless a model needs what is in it, whatever its journal says."""
     if _pointing_into(path, models):
         return Leftover(path, "untrusted", f"a model points into it, but {reason}")
     remove_staging(path)
-    return Leftover(path, "discarded", reason)
+    return Leftover(path, outcome, reason)
 
 
 def _models_of(path: Path) -> list[Path]:

@@ -72,6 +72,11 @@ def test_the_default_name_is_one_that_a_user_could_ask_for(
         ("{stem}-{shard}", "{shard}.onnx", "_shard_-{shard}"),
         ("{model}_{_n}", "m.onnx", "m.onnx_{_n}"),
         ("w/{stem}", "..onnx", "w/_"),
+        ("{stem}{_n}.data", "a..onnx", "a_{_n}.data"),
+        ("w/{stem}{_n}", "..onnx", "w/_.{_n}"),
+        ("w/{stem}{_n}", ".onnx", "w/_{_n}"),
+        ("{stem}{_n}:x", "c.onnx", "c{_n}_x"),
+        ("{_n}{stem}{_n}{_n}:x", "c.onnx", "{_n}c{_n}{_n}_x"),
     ],
 )
 def test_a_template_is_filled_in(template: str | None, model: str, name: str) -> None:

@@ -58,6 +58,7 @@ def changed(name: str, **fields: Any) -> dict[str, Any]:
     return {**GOOD, name: {**GOOD[name], **fields}}
 
 
+FIELDS = '"dtype": "U8", "shape": [37], "data_offsets": [0, 37]'
 BAD = {
     "hole": changed("b", data_offsets=[33, 38]),
     "overlap": changed("b", data_offsets=[31, 36]),
@@ -73,6 +74,15 @@ BAD = {
     "metadata of numbers": {**GOOD, "__metadata__": {"a": 1}},
     "metadata of a text": {**GOOD, "__metadata__": "text"},
     "too short": {"a": GOOD["a"]},
+    "a name that is no Unicode": {"\ud800": GOOD["a"]},
+    "metadata that is no Unicode": {**GOOD, "__metadata__": {"a": "\udfff"}},
+    "a field twice": f'{{"a": {{"dtype": "U8", {FIELDS}}}}}',
+    "metadata twice": f'{{"__metadata__": {{}}, "__metadata__": {{}}, "a": {{{FIELDS}}}}}',
+    "minus zero": '{"a": {"dtype": "U8", "shape": [37], "data_offsets": [-0, 37]}}',
+    "past 64 bits on the way to nothing": {
+        "z": {"dtype": "U8", "shape": [1 << 32, 1 << 32, 0], "data_offsets": [0, 0]},
+        **GOOD,
+    },
 }
 
 
@@ -96,6 +106,9 @@ def test_what_the_library_refuses_is_a_problem(name: str) -> None:
         file_of("{"),
         file_of("{" * 5000),
         file_of('{"a": NaN'),
+        file_of(f'{{"a": {{"x": NaN, {FIELDS}}}}}'),
+        file_of(f'{{"a": {{"x": 1e999, {FIELDS}}}}}'),
+        file_of(f'{{"a": {{"x": {"9" * 400}, {FIELDS}}}}}'),
         file_of('{"a": "\xff'),
         (1 << 63).to_bytes(8, "little") + b"{}",
         (100).to_bytes(8, "little") + b"{}",
@@ -106,6 +119,17 @@ def test_what_the_library_refuses_is_a_problem(name: str) -> None:
 def test_what_is_no_header_is_none(data: bytes) -> None:
     assert not accepted(data)
     assert read(data) is None
+
+
+@pytest.mark.parametrize("depth", [100, 300, 400, 450, 480, 490, 600, 900])
+@pytest.mark.parametrize("field", ["dtype", "shape", "data_offsets", "x"])
+def test_a_field_that_nests_is_read_or_refused(field: str, depth: int) -> None:
+    nested = '{"a":' * depth + "1" + "}" * depth
+    data = file_of(f'{{"a": {{{FIELDS}, "{field}": {nested}}}}}')
+    found = read(data)
+    # The library refuses what nests deeper than 127, wherever it is; we where we look at it.
+    assert accepted(data) == (field == "x" and depth == 100)
+    assert found is None or found.problem or field == "x"
 
 
 dtypes = st.sampled_from(["F32", "F16", "U8", "I64", "BOOL", "BF16", "F8_E4M3", "C64", "X"])

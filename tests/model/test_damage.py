@@ -13,17 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnx_align_pass import ModelError, StoragePolicy, align_file, plan_file, plan_text
-from onnx_align_pass.errors import BrokenModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from tests.corpus import CASES
 from tests.corpus.build import model_of, showing, tensor
 from tests.corpus.wire import block, varint_field
 
 from .damage import damaged
-from .support import canonical, emitted, parsed
+from .support import assert_read_as_protobuf_does, parsed
 from .wild import Wild
 
-VARINT_FIELDS = frozenset({"int32_data", "int64_data", "uint64_data"})
 seeds = st.integers(0, 2**32)
 
 
@@ -64,20 +62,6 @@ def test_a_model_cut_short_at_any_byte_is_refused_when_protobuf_refuses_it(scrat
     for end in range(len(content)):
         scratch.write_bytes(content[:end])
         assert_read_as_protobuf_does(scratch, content[:end], 16)
-
-
-def assert_read_as_protobuf_does(path: Path, content: bytes, cut: int) -> None:
-    model = parsed(content)
-    try:
-        skeleton = read_skeleton(path, cut_bytes=cut)
-    except BrokenModelError:
-        # protobuf reads a model without a graph, and of no bytes at all; no user wants either.
-        assert model is None or not model.HasField("graph")
-        return
-    if model is None:
-        # Blocks of varints stay in the file unread until they are needed: then they are refused.
-        assert {one.field_name for one in skeleton.cuts} & VARINT_FIELDS
-    assert canonical(emitted(skeleton)) == canonical(content)
 
 
 def good(name: str, tmp_path_factory: pytest.TempPathFactory) -> bytes:

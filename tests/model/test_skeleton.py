@@ -10,14 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnx_align_pass.errors import BrokenModelError
-from onnx_align_pass.model.skeleton import MAX_PIECES, Cut, read_skeleton
+from onnx_align_pass.model.skeleton import MAX_PIECES, read_skeleton
 from onnx_align_pass.spans import FileSpan
 from tests.corpus import CASES, oracle
 from tests.corpus.case import Case
 from tests.corpus.params import cases
 from tests.corpus.wire import block, fixed32, fixed64, group, tag, varint_field
 
-from .support import canonical, joined, parsed, round_trip
+from .support import assert_cuts_hold, canonical, parsed, round_trip
 from .wild import MAX_DEPTH, WEIGHTS, Wild
 
 CUTS = (0, 1, 16, 1024)
@@ -52,31 +52,7 @@ def test_weights_left_in_the_file_are_those_that_protobuf_reads(
     content = Wild(seed, size).model()
     scratch.write_bytes(content)
     model = onnx.ModelProto.FromString(content)
-    skeleton = read_skeleton(scratch, cut_bytes=cut)
-    small = dict(oracle.walk(skeleton.proto))
-    for place, tensor in oracle.walk(model):
-        found = skeleton.cut_of(small[place])
-        if found is not None:
-            assert_holds(found, tensor)
-
-
-def assert_holds(cut: Cut, tensor: onnx.TensorProto) -> None:
-    """The fields that a cut left behind are the tensor's weights, and its payload their bytes."""
-    back = onnx.TensorProto.FromString(joined(cut.fields))
-    assert [field.name for field, _ in back.ListFields()] in ([cut.field_name], [])
-    alone = onnx.TensorProto()
-    for name in WEIGHTS:
-        if name == "raw_data" and tensor.HasField(name):
-            alone.raw_data = tensor.raw_data
-        elif name != "raw_data":
-            getattr(alone, name).extend(getattr(tensor, name))
-    if cut.field_name == "raw_data":
-        assert back.raw_data == alone.raw_data
-    else:
-        assert back.SerializeToString() == alone.SerializeToString()
-    if cut.payload is not None:
-        packed = back.raw_data or oracle.packed(back, cut.field_name)
-        assert joined([cut.payload]) == packed
+    assert_cuts_hold(read_skeleton(scratch, cut_bytes=cut), model)
 
 
 @pytest.mark.parametrize("case", cases())

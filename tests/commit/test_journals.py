@@ -1,0 +1,161 @@
+"""Journals that no run wrote: damaged, or of something else. Nothing outside is touched."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from onnx_align_pass import Leftover, recover_folder
+from tests.align.snapshot import snapshot
+from tests.corpus import oracle
+from tests.corpus.build import external, showing, tensor, write
+
+TOKEN = ".model.onnx.align-0123abcd"
+DATA = "model.onnx.data"
+
+
+def pair(folder: Path) -> Path:
+    """A model and its data."""
+    folder.mkdir(exist_ok=True)
+    return write(folder, showing([external(tensor("w", [30]), folder)]))
+
+
+def staged(folder: Path, **changes: object) -> Path:
+    """A staging folder that was made here, with a new model in it, and any journal."""
+    staging = folder / TOKEN
+    (staging / "data").mkdir(parents=True)
+    (staging / f"stamp.{staging.stat().st_ino}").touch()
+    (staging / "model").write_text("staged")
+    fields: dict[str, Any] = {
+        "model": "model.onnx",
+        "model_before": state(folder / "model.onnx"),
+        "model_after": state(staging / "model"),
+        "bridge": None,
+        "data_before": {},
+        "data_after": {},
+        "superseded": {},
+        "new_folders": [],
+    }
+    (staging / "journal").write_text(json.dumps({**fields, **changes}))
+    return staging
+
+
+def state(path: Path) -> dict[str, int] | None:
+    if not path.exists():
+        return None
+    found = path.lstat()
+    return {"inode": found.st_ino, "size": found.st_size, "mtime_ns": found.st_mtime_ns}
+
+
+def settle(folder: Path) -> Leftover:
+    """Recover the one leftover."""
+    (found,) = recover_folder(folder)
+    return found
+
+
+@pytest.mark.parametrize("opened", ["[", '{"a":'])
+def test_a_journal_that_nests_deeper_than_is_read_is_damaged(opened: str, tmp_path: Path) -> None:
+    pair(tmp_path)
+    before = snapshot(tmp_path)
+    (staged(tmp_path) / "journal").write_text(opened * 100_000)
+    assert settle(tmp_path).reason == "its journal is damaged"
+    assert snapshot(tmp_path) == before
+
+
+NOTHING = {"inode": 1, "size": 2, "mtime_ns": 3}
+CONTRADICTIONS: dict[str, dict[str, object]] = {
+    "data that nothing is known of": {"data_before": {DATA: None}},
+    "data that is published nowhere": {"data_after": {DATA: NOTHING}},
+    "two names": {"data_before": {DATA: None}, "data_after": {"other": NOTHING}},
+    "a model in a folder below": {"model": "below/model.onnx"},
+    "a name that no file can have": {"superseded": {"\ud800": NOTHING}},
+    "a folder that none can be called": {"new_folders": ["\udfff"]},
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_a_journal_that_contradicts_itself_is_damaged(name: str, tmp_path: Path) -> None:
+    pair(tmp_path)
+    before = snapshot(tmp_path)
+    staged(tmp_path, **CONTRADICTIONS[name])
+    found = settle(tmp_path)
+    assert (found.outcome, found.reason) == ("discarded", "its journal is damaged")
+    assert snapshot(tmp_path) == before
+
+
+def test_a_journal_of_another_model_is_not_followed(tmp_path: Path) -> None:
+    pair(tmp_path)
+    staged(tmp_path, model="new.onnx", model_before=None)
+    before = snapshot(tmp_path)
+    found = settle(tmp_path)
+    assert found.outcome == "untrusted"
+    assert "of another model" in found.reason
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("folders", [["out/new"], ["out/empty"]], ids=["made", "removed"])
+def test_a_folder_behind_a_symlink_is_neither_made_nor_removed(
+    folders: list[str], tmp_path: Path
+) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    (outside / "empty").mkdir(parents=True)
+    pair(folder)
+    (folder / "out").symlink_to(outside)
+    before = snapshot(tmp_path)
+    staged(folder, new_folders=folders)
+    assert settle(folder).outcome == "discarded"
+    staged(
+        folder, new_folders=folders, model_before=NOTHING, model_after=state(folder / "model.onnx")
+    )
+    assert settle(folder).outcome == "discarded"
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("field", ["superseded", "data"])
+def test_a_file_behind_a_symlink_is_neither_removed_nor_moved(field: str, tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    outside.mkdir()
+    (outside / "precious").write_text("precious")
+    pair(folder)
+    (folder / "out").symlink_to(outside)
+    before = snapshot(tmp_path)
+    name, found = "out/precious", state(outside / "precious")
+    if field == "superseded":
+        after = state(folder / "model.onnx")
+        staged(folder, superseded={name: found}, model_before=NOTHING, model_after=after)
+    else:
+        staged(folder, data_before={name: None}, data_after={name: found})
+    assert settle(folder).outcome == "discarded"
+    assert snapshot(tmp_path) == before
+
+
+def test_what_was_replaced_behind_a_symlink_is_kept(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "folder", tmp_path / "outside"
+    outside.mkdir()
+    pair(folder)
+    (folder / "out").symlink_to(outside)
+    name = "out/w.data"
+    staging = staged(folder, data_before={name: NOTHING}, data_after={name: NOTHING})
+    (staging / "old").write_text("the only copy")
+    before = snapshot(tmp_path)
+    found = settle(folder)
+    assert found.outcome == "untrusted"
+    assert "symlink" in found.reason
+    assert snapshot(tmp_path) == before
+
+
+def test_data_that_the_model_needs_stays_whatever_the_journal_says(tmp_path: Path) -> None:
+    staging = tmp_path / TOKEN
+    (staging / "data").mkdir(parents=True)
+    weights = external(tensor("w", [30]), tmp_path, f"{TOKEN}/data/{DATA}")
+    bridge = write(tmp_path, showing([weights]))
+    wanted, after = oracle.tensors(bridge), state(bridge)
+    (staging / f"stamp.{staging.stat().st_ino}").touch()
+    fields = {"model": "model.onnx", "model_before": None, "model_after": after, "bridge": None}
+    data: dict[str, object] = {"data_before": {}, "data_after": {}, "superseded": {}}
+    (staging / "journal").write_text(json.dumps({**fields, **data, "new_folders": []}))
+    assert settle(tmp_path).outcome == "untrusted"
+    assert oracle.tensors(bridge) == wanted
