@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import os
+import unicodedata
 from pathlib import Path
 from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
 
-__all__ = ["Inode", "StrPath", "given_path", "given_target", "inode", "same_file"]
+__all__ = [
+    "Inode",
+    "StrPath",
+    "alike",
+    "given_path",
+    "given_target",
+    "inode",
+    "is_one_name",
+    "same_file",
+]
 
 StrPath: TypeAlias = str | os.PathLike[str]
 Inode: TypeAlias = tuple[int, int]
@@ -41,9 +51,36 @@ def given_target(destination: StrPath, source: Path) -> Path:
 def same_file(one: Path, other: Path) -> bool:
     """Whether two paths lead to one file; what leads nowhere is the same as nothing."""
     try:
-        return one.samefile(other)
+        # Some FUSE file systems number a file anew for each way in which its name is spelled.
+        return one.samefile(other) or _is_respelled(one, other)
     except (OSError, ValueError):
         return False
+
+
+def is_one_name(one: Path, other: Path) -> bool:
+    """Whether two paths are one name of one file: removed by the one, it is gone by the other.
+
+    Two hard links are not. Names that differ in upper and lower case alone may be.
+    """
+    if not (same_file(one, other) and same_file(one.parent, other.parent)):
+        return False
+    return one.name == other.name or not _are_listed(one, other)
+
+
+def alike(name: str) -> str:
+    """What names have in common that a file system may take for one (Unicode's caseless match)."""
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+
+
+def _is_respelled(one: Path, other: Path) -> bool:
+    if alike(one.name) != alike(other.name) or not same_file(one.parent, other.parent):
+        return False
+    return one.name == other.name or not _are_listed(one, other)
+
+
+def _are_listed(one: Path, other: Path) -> bool:
+    """Whether a folder has two names, each an entry of its own."""
+    return {one.name, other.name}.issubset(os.listdir(one.parent))
 
 
 def inode(path: Path) -> Inode | None:
