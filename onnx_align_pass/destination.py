@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from onnx_align_pass.apart import check_apart
 from onnx_align_pass.errors import (
     DataFileSharedError,
     DestinationError,
@@ -15,7 +17,7 @@ from onnx_align_pass.errors import (
     WriteError,
 )
 from onnx_align_pass.other_entries import other_entries
-from onnx_align_pass.paths import look, same_file
+from onnx_align_pass.paths import alike, is_one_name, look, same_file
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
 from onnx_align_pass.transfer.journal import FileState
@@ -152,6 +154,7 @@ class Destination:
     def _examine(self, prepared: Prepared, references: References) -> Replacement:
         claimed = self._claimed(prepared, references)
         names = [file.name for file in prepared.plan.files]
+        check_apart([self.model.name, *names], self.folder)
         notes: list[str] = []
         if _exists(self.model):
             self._check_not_read(self.model, prepared)
@@ -161,12 +164,15 @@ class Destination:
             path = self.folder / name
             if not _exists(path):
                 continue
-            self._check_existing(path, name in claimed, prepared)
-            notes += self._check_sharing(path, references, ours=name in claimed)
+            ours = name in claimed or self._is_respelled(name, claimed)
+            self._check_existing(path, ours, prepared)
+            notes += self._check_sharing(path, references, ours=ours)
         superseded: dict[str, FileState | None] = {}
         for name in sorted(claimed.difference(names, prepared.kept)):
             if self.keeps_old:
                 notes.append(f"{name} is left for readers of the old model: {_PRUNE}")
+                continue
+            if self._is_respelled(name, names):
                 continue
             reason = self._kept_for(name, prepared, references)
             if reason is None:
@@ -179,6 +185,11 @@ class Destination:
             superseded,
             tuple(dict.fromkeys(notes)),
         )
+
+    def _is_respelled(self, name: str, names: Iterable[str]) -> bool:
+        """Whether one of the names is this one, where upper and lower case are one."""
+        twins = (one for one in names if alike(one) == alike(name))
+        return any(is_one_name(self.folder / one, self.folder / name) for one in twins)
 
     def _claimed(self, prepared: Prepared, references: References) -> frozenset[str]:
         """Data files of the model that is replaced, by plain relative names."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from pathlib import Path
 
 from onnx_align_pass.errors import VerifyError
 from onnx_align_pass.model.emit import assemble, size_of
-from onnx_align_pass.paths import same_file
+from onnx_align_pass.paths import is_one_name, same_file
 from onnx_align_pass.pieces import model_pieces
 from onnx_align_pass.relocation import Relocation
 from onnx_align_pass.spans import FileSpan
@@ -16,17 +15,7 @@ from onnx_align_pass.transfer.compare import compare_pieces
 from onnx_align_pass.transfer.engine import Piece
 from onnx_align_pass.transfer.open_source import SourceFiles
 
-__all__ = ["is_one_name", "stands"]
-
-
-def is_one_name(one: Path, other: Path) -> bool:
-    """Whether two paths are one name of one file: removed by the one, it is gone by the other.
-
-    Two hard links are not. Names that differ in upper and lower case alone may be.
-    """
-    if not (same_file(one, other) and same_file(one.parent, other.parent)):
-        return False
-    return one.name == other.name or not {one.name, other.name}.issubset(os.listdir(one.parent))
+__all__ = ["stands"]
 
 
 def stands(plan: Relocation, files: SourceFiles, buffer: memoryview) -> bool:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import errno
 import os
+import unicodedata
 from pathlib import Path
 from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
 
-__all__ = ["Inode", "StrPath", "given_path", "given_target", "inode", "look", "same_file"]
+__all__ = [
+    "Inode",
+    "StrPath",
+    "alike",
+    "given_path",
+    "given_target",
+    "inode",
+    "is_one_name",
+    "look",
+    "same_file",
+]
 
 StrPath: TypeAlias = str | os.PathLike[str]
 Inode: TypeAlias = tuple[int, int]
@@ -56,8 +67,37 @@ def same_file(one: Path, other: Path) -> bool:
     Raises:
         OSError: One cannot be looked at.
     """
-    found = inode(one)
-    return found is not None and found == inode(other)
+    found, there = inode(one), inode(other)
+    if found is None or there is None:
+        return False
+    # Some FUSE file systems number a file anew for each way in which its name is spelled.
+    return found == there or _is_respelled(one, other)
+
+
+def is_one_name(one: Path, other: Path) -> bool:
+    """Whether two paths are one name of one file: removed by the one, it is gone by the other.
+
+    Two hard links are not. Names that differ in upper and lower case alone may be.
+    """
+    if not (same_file(one, other) and same_file(one.parent, other.parent)):
+        return False
+    return one.name == other.name or not _are_listed(one, other)
+
+
+def alike(name: str) -> str:
+    """What names have in common that a file system may take for one (Unicode's caseless match)."""
+    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
+
+
+def _is_respelled(one: Path, other: Path) -> bool:
+    if alike(one.name) != alike(other.name) or not same_file(one.parent, other.parent):
+        return False
+    return one.name == other.name or not _are_listed(one, other)
+
+
+def _are_listed(one: Path, other: Path) -> bool:
+    """Whether a folder has two names, each an entry of its own."""
+    return {one.name, other.name}.issubset(os.listdir(one.parent))
 
 
 def inode(path: Path) -> Inode | None:

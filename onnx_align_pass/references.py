@@ -12,7 +12,7 @@ from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import inode
+from onnx_align_pass.paths import alike, inode, is_one_name, same_file
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
@@ -93,11 +93,12 @@ class References:
         folder = Path(os.path.realpath(data.parent))
         for place in (folder, *folder.parents):
             for other in _models_in(place):
-                if wanted is None or str(other) == own or other in self._besides:
+                if wanted is None or _is_own(other, own) or other in self._besides:
                     continue
                 names = self.of(other)
                 if isinstance(names, frozenset):
-                    if any(inode(other.parent / name) == wanted for name in names):
+                    paths = [other.parent / name for name in names]
+                    if any(inode(one) == wanted or same_file(one, data) for one in paths):
                         users.append(other)
                 elif other.suffix.lower() != ".onnx" and not _fails(other, names):
                     continue  # no model, as its name says
@@ -107,6 +108,13 @@ class References:
                     # Above the model's folder, other people's files are no reason to stop.
                     unreadable.append(other)
         return Sharers(tuple(users), tuple(unreadable), tuple(broken))
+
+
+def _is_own(other: Path, own: str) -> bool:
+    """Whether a model is the one in question, which may be spelled otherwise."""
+    if str(other) == own:
+        return True
+    return alike(other.name) == alike(os.path.basename(own)) and is_one_name(other, Path(own))
 
 
 def _state(model: Path) -> FileIdentity | None:

@@ -19,9 +19,9 @@ from onnx_align_pass.errors import (
     ModelNotFoundError,
     WriteError,
 )
-from onnx_align_pass.moved import is_one_name, stands
+from onnx_align_pass.moved import stands
 from onnx_align_pass.moving import Moved, move, state_of
-from onnx_align_pass.paths import StrPath, given_path, look
+from onnx_align_pass.paths import StrPath, given_path, is_one_name, look
 from onnx_align_pass.prepare import open_sources
 from onnx_align_pass.progress import PUBLISHING, SILENT, Progress
 from onnx_align_pass.recovering import Leftover, recover_folder

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from onnx_align_pass.apart import check_apart
 from onnx_align_pass.carry import carry, check_links, check_replaced, missing_folders, opened
 from onnx_align_pass.errors import (
     DestinationError,
     DestinationExistsError,
     ModelNotFoundError,
     UnsafeDataFileError,
+    WriteError,
 )
 from onnx_align_pass.paths import StrPath, given_path, given_target, inode
 from onnx_align_pass.recovering import recover_folder
@@ -95,6 +97,7 @@ def _elsewhere(
     planned = survey(models, source, target, options, references)
     others = _others(found, models, source, planned)
     _check_names(others, planned, target, options)
+    _check_apart([*(one.name for one in planned), *_data_of(planned), *others], target)
     notes += check_replaced(others, target, found, references)
     with opened(source, others) as files:
         made = missing_folders(folders)
@@ -192,6 +195,17 @@ def _check_names(
             raise DestinationExistsError(
                 "the destination exists", file=target / name, hint="Choose another, or force it."
             )
+
+
+def _data_of(planned: Iterable[Surveyed]) -> list[str]:
+    return [name for one in planned for name in one.data]
+
+
+def _check_apart(names: Iterable[str], target: Path) -> None:
+    try:
+        check_apart(names, target)
+    except OSError as error:
+        raise WriteError.of(error, target) from None
 
 
 def _report(

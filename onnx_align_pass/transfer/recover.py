@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from onnx_align_pass.errors import WriteError
+from onnx_align_pass.paths import alike
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.commit import folder_lock
 from onnx_align_pass.transfer.journal import Journal, read_journal, read_stamp
@@ -64,12 +65,13 @@ def recover_folder(
 
 
 def _staging_folders(folder: Path, model_name: str | None) -> Iterator[Path]:
-    prefix = "." if model_name is None else staging_prefix(model_name)
+    prefix = "." if model_name is None else alike(staging_prefix(model_name))
     try:
         names = os.listdir(folder)
     except OSError:
         return
-    for path in (folder / name for name in names if name.startswith(prefix)):
+    # Where upper and lower case are one, the run may have spelled the name otherwise.
+    for path in (folder / name for name in names if alike(name).startswith(prefix)):
         if is_staging_name(path.name) and not path.is_symlink() and path.is_dir():
             yield path
 
@@ -163,8 +165,8 @@ def _end(path: Path, models: Iterable[Path], outcome: Outcome, reason: str) -> L
 
 def _models_of(path: Path) -> list[Path]:
     """The models that a staging folder may belong to, by its name."""
-    names = (name for name in os.listdir(path.parent) if path.name.startswith(staging_prefix(name)))
-    return [path.parent / name for name in names]
+    begins, names = alike(path.name), os.listdir(path.parent)
+    return [path.parent / name for name in names if begins.startswith(alike(staging_prefix(name)))]
 
 
 def _pointing_into(path: Path, models: Iterable[Path]) -> bool:

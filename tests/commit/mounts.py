@@ -1,4 +1,8 @@
-"""File systems that are small, full, or without hard links, mounted for a test. Needs root."""
+"""File systems of all kinds, mounted for a test: small, full, read-only, without hard links.
+
+Needs root. What cannot be mounted is skipped; `.ci/run` requires what the machine can
+(see `tests.capabilities`), and there a skip is a failure.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,79 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final, NamedTuple
 
 import pytest
 
-__all__ = ["attached", "image", "mounted"]
+__all__ = ["KINDS", "attached", "disk", "image", "layered", "mounted", "through"]
+
+
+class Kind(NamedTuple):
+    """How a file system is made and mounted."""
+
+    make: tuple[str, ...]
+    """Ends with the image."""
+    mount: tuple[str, ...]
+    """Ends with the device and the folder."""
+    least_mib: int
+
+
+KINDS: Final = {
+    "ext4": Kind(("mkfs.ext4", "-q", "-m", "0"), ("mount",), 6),
+    "xfs": Kind(("mkfs.xfs", "-q", "-m", "reflink=1"), ("mount",), 320),
+    # Data and metadata share their room, as they must on a small disk.
+    "btrfs": Kind(("mkfs.btrfs", "-q", "-M", "-m", "single", "-d", "single"), ("mount",), 24),
+    "vfat": Kind(("mkfs.vfat",), ("mount", "-t", "vfat"), 8),
+    "exfat": Kind(("mkfs.exfat",), ("mount.exfat-fuse",), 8),
+    "ntfs": Kind(("mkfs.ntfs", "-q", "-F"), ("lowntfs-3g", "-o", "ignore_case"), 8),
+}
+"""By name. exFAT and NTFS come through FUSE, so that they need no kernel that knows them."""
+
+
+@contextmanager
+def disk(base: Path, kind: str, mib: int = 0) -> Iterator[Path]:
+    """The root of a new file system; of `mib` MiB, or the smallest of its kind.
+
+    Args:
+        base: A folder for the image, and to mount in.
+        kind: One of `KINDS`, or tmpfs.
+        mib: Its size; some is for the file system itself.
+    """
+    base.mkdir(parents=True, exist_ok=True)
+    folder = base / "mounted"
+    if kind == "tmpfs":
+        command = ["mount", "-t", "tmpfs", "-o", f"size={mib or 4}m", "tmpfs"]
+        with mounted(folder, *command) as root:
+            yield root
+        return
+    found = KINDS[kind]
+    made = image(base / "image", max(mib, found.least_mib) << 20, *found.make)
+    try:
+        with attached(made) as device, mounted(folder, *found.mount, device) as root:
+            yield root
+    finally:
+        made.unlink()
+
+
+@contextmanager
+def layered(base: Path, lower: Path, program: str = "mount") -> Iterator[Path]:
+    """A writable layer over `lower`, as containers have: by the kernel, or by fuse-overlayfs."""
+    upper, work = base / "upper", base / "work"
+    for one in (upper, work):
+        one.mkdir(parents=True, exist_ok=True)
+    layers = ["-o", f"lowerdir={lower},upperdir={upper},workdir={work}"]
+    kernel = ["mount", "-t", "overlay", *layers, "overlay"]
+    command = kernel if program == "mount" else [program, *layers]
+    with mounted(base / "layered", *command) as folder:
+        yield folder
+
+
+@contextmanager
+def through(folder: Path, view: Path) -> Iterator[Path]:
+    """A folder seen through FUSE."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with mounted(view, "bindfs", folder) as root:
+        yield root
 
 
 def image(path: Path, size: int, *command: str) -> Path:

@@ -47,7 +47,7 @@ def room(folder: Path) -> int:
     return found.f_bavail * found.f_frsize
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_result_larger_than_the_disk_is_refused(
     small: Path, durable: bool, tmp_path: Path
@@ -64,7 +64,7 @@ def test_a_result_larger_than_the_disk_is_refused(
     assert room(small) == left
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 def test_in_place_needs_room_for_a_second_copy_and_loses_nothing_without(small: Path) -> None:
     model = source_of(small / "folder", room(small) // 1024 * 2 // 3)
     before, left = snapshot(small), room(small)
@@ -74,7 +74,7 @@ def test_in_place_needs_room_for_a_second_copy_and_loses_nothing_without(small: 
     assert room(small) == left
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.parametrize("scene", [SCENES["fresh"], SCENES["in_place"], SCENES["in_place_three"]])
 def test_a_disk_that_has_no_more_files_costs_nothing_wherever_it_ends(
     scene: Scene, tmp_path: Path

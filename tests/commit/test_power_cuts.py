@@ -21,7 +21,7 @@ from tests.commit.perform import perform
 from tests.commit.scenes import Scene
 from tests.commit.traced import Call, Tracer
 
-pytestmark = [pytest.mark.needs_root, pytest.mark.needs_strace]
+pytestmark = [pytest.mark.needs_mount, pytest.mark.needs_strace]
 
 LAZY = ("mount", "-o", "commit=3600")
 """Nothing reaches the disk by the passing of time."""

@@ -14,7 +14,7 @@ from onnx_align_pass import recover_folder
 from tests.align.snapshot import snapshot
 from tests.commit.judge import Judge, content
 from tests.commit.kills import Wrongs, killed
-from tests.commit.mounts import attached, image, mounted
+from tests.commit.mounts import attached, disk, image, mounted
 from tests.commit.perform import perform
 from tests.commit.scenes import SCENES
 from tests.commit.traced import Tracer
@@ -23,19 +23,19 @@ NOBODY = 65534
 DONE = {"done": ["written"], "leaked": []}
 
 
-@pytest.fixture(scope="module", params=["vfat", "exfat"])
+STICKS = [pytest.param("vfat", marks=pytest.mark.needs_vfat), "exfat"]
+
+
+@pytest.fixture(scope="module", params=STICKS)
 def stick(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:
     """The root of a FAT or exFAT file system of 32 MB, by the kernel or by FUSE."""
-    base = tmp_path_factory.mktemp("stick")
-    made = image(base / "image", 32 << 20, f"mkfs.{request.param}")
-    command = {"vfat": ["mount", "-t", "vfat"], "exfat": ["mount.exfat-fuse"]}[request.param]
-    with attached(made) as device, mounted(base / "mounted", *command, device) as folder:
+    with disk(tmp_path_factory.mktemp("stick"), request.param, 32) as folder:
         yield folder
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.parametrize("name", SCENES)
 def test_a_run_on_a_stick_succeeds(name: str, stick: Path) -> None:
     root, scene = stick / name, SCENES[name]
@@ -47,7 +47,7 @@ def test_a_run_on_a_stick_succeeds(name: str, stick: Path) -> None:
     assert recover_folder((root / scene.model).parent) == ()
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.needs_strace
 @pytest.mark.parametrize("name", ["in_place", "fresh"])
 def test_a_run_killed_on_a_stick_is_recovered(name: str, stick: Path, tracer: Tracer) -> None:
@@ -64,7 +64,7 @@ def test_a_run_killed_on_a_stick_is_recovered(name: str, stick: Path, tracer: Tr
     wrongs.none()
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.needs_strace
 @pytest.mark.parametrize("number", [2, 3, 4, 5])
 def test_a_stick_that_was_pulled_out_loses_nothing(

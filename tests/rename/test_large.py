@@ -94,7 +94,7 @@ def disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 def test_between_file_systems_the_files_are_copied_with_mode_and_time(
     disk: Path, tmp_path: Path
 ) -> None:
@@ -115,7 +115,7 @@ def test_between_file_systems_the_files_are_copied_with_mode_and_time(
     assert oracle.tensors(tmp_path / "in" / "new.onnx") == wanted
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.needs_reflink
 def test_where_links_are_refused_blocks_are_shared_if_they_can_be(
     disk: Path, monkeypatch: pytest.MonkeyPatch
@@ -136,7 +136,7 @@ def test_where_links_are_refused_blocks_are_shared_if_they_can_be(
     assert sorted(set(os.listdir(disk)) - {"lost+found"}) == ["new.onnx", "new.onnx.data"]
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 def test_a_full_disk_leaves_the_old_model_as_it_was(disk: Path, tmp_path: Path) -> None:
     from onnx_align_pass import DiskFullError
 

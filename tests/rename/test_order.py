@@ -70,7 +70,7 @@ def test_without_durability_the_order_is_the_same_and_nothing_is_synced(
     assert quick == [step for step in durable if not step.startswith("fsync")]
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.needs_strace
 @pytest.mark.parametrize("name", ["one_file", "moved_and_renamed"])
 def test_a_power_cut_leaves_a_whole_model_and_the_same_command_ends_it(
@@ -90,7 +90,7 @@ def test_a_power_cut_leaves_a_whole_model_and_the_same_command_ends_it(
     wrongs.none()
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.parametrize("name", ["one_file", "over_another", "moved"])
 def test_what_a_rename_has_done_outlives_a_power_cut(
     name: str, judge: Judges, tmp_path: Path

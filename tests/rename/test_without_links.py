@@ -21,7 +21,7 @@ __all__ = ["stick"]
 DONE = {"done": ["renamed"], "leaked": []}
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.parametrize("name", RENAMES)
 def test_a_rename_on_a_stick_succeeds(name: str, stick: Path) -> None:
     root, scene = stick / name, RENAMES[name]
@@ -33,7 +33,7 @@ def test_a_rename_on_a_stick_succeeds(name: str, stick: Path) -> None:
     assert not list(root.rglob("*.align-*"))
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.needs_strace
 @pytest.mark.parametrize("name", ["one_file", "moved_and_renamed"])
 def test_a_rename_killed_on_a_stick_is_finished_by_the_same_command(
