@@ -34,6 +34,7 @@ def align_file(
     verify: bool = False,
     overwrite: bool = False,
     durable: bool = True,
+    allow_hard_links: bool = False,
 ) -> AlignReport:
     """Repack a model's weights onto their boundaries; they never pass through Python's memory.
 
@@ -48,6 +49,8 @@ def align_file(
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
         durable: Return only when the result is on the disk; False keeps the order of the commit,
             and leaves the time of writing to the kernel.
+        allow_hard_links: Read data files with several links too whose owner is not the model's:
+            they may be other people's files that were linked into the folder.
 
     Returns:
         What was done, one entry a model.
@@ -57,7 +60,15 @@ def align_file(
         ModelError: The model is missing, broken or refused; the destination is as it was.
         WriteError: Writing failed; the destination is as it was.
     """
-    options = Options(storage, layout, progress, verify, overwrite, durable)
+    options = Options(
+        storage,
+        layout,
+        progress,
+        verify,
+        overwrite,
+        durable,
+        allow_hard_links=allow_hard_links,
+    )
     return repack_any(source, destination, options)
 
 
@@ -67,6 +78,7 @@ def plan_file(
     storage: StoragePolicy = DEFAULT_STORAGE,
     layout: LayoutPolicy = DEFAULT_LAYOUT,
     in_place: bool = False,
+    allow_hard_links: bool = False,
 ) -> LayoutPlan:
     """Make the plan that `align_file` would carry out; nothing is written.
 
@@ -75,12 +87,13 @@ def plan_file(
         storage: Which tensors are external data.
         layout: How they lie in the data files.
         in_place: Plan for the model's own place: data files keep their names.
+        allow_hard_links: See `align_file`.
 
     Raises:
         ModelError: The model is missing or broken, or its data is.
     """
     path = given_path(source, "source")
-    with open_sources(path) as files:
+    with open_sources(path, allow_hard_links=allow_hard_links) as files:
         return prepare(path, files, storage, layout, model_name=path.name, in_place=in_place).plan
 
 

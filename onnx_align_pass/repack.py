@@ -32,7 +32,10 @@ def repack(
         WriteError: Writing failed; the destination is as it was.
     """
     destination = Destination.of(source, target, overwrite=options.overwrite)
-    with begin(destination, options, references) as run, open_sources(source) as files:
+    with (
+        begin(destination, options, references) as run,
+        open_sources(source, allow_hard_links=options.allow_hard_links) as files,
+    ):
         prepared = prepare(
             source,
             files,

@@ -93,7 +93,7 @@ def _elsewhere(
     others = _others(found, models, source, planned)
     _check_names(others, planned, target, options)
     notes += check_replaced(others, target, found, references)
-    with opened(source, others) as files:
+    with opened(source, others, allow_hard_links=options.allow_hard_links) as files:
         made = missing_folders(folders)
         done = [
             repack(one, target / one.relative_to(source), options, references) for one in models

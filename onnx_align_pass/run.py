@@ -43,6 +43,8 @@ class Options:
     """Most bytes that one transfer moves."""
     max_model_bytes: int | None = None
     """A larger model file is refused; None: what no protobuf library reads, unless it was so."""
+    allow_hard_links: bool = False
+    """Read data files with several links whoever owns them."""
 
 
 @contextmanager

@@ -60,7 +60,7 @@ def _look(
     relative = model.relative_to(source)
     place = None if target is None else target / relative
     destination = Destination.of(model, place, overwrite=options.overwrite)
-    with open_sources(model) as files:
+    with open_sources(model, allow_hard_links=options.allow_hard_links) as files:
         prepared = prepare(
             model,
             files,

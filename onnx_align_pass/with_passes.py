@@ -35,6 +35,7 @@ def align_with_passes(
     verify: bool = False,
     overwrite: bool = False,
     durable: bool = True,
+    allow_hard_links: bool = False,
 ) -> AlignReport:
     """Repack a model as `align_file` does, with passes run on it before.
 
@@ -50,6 +51,7 @@ def align_with_passes(
         verify: Read everything back and compare it before it is published.
         overwrite: Replace a destination that exists.
         durable: Return only when the result is on the disk.
+        allow_hard_links: See `align_file`.
 
     Raises:
         UsageError: A text names no pass, or `source` is a folder.
@@ -79,7 +81,7 @@ def align_with_passes(
     )
     if place.in_place:
         recover_folder(place.folder, place.model.name)  # before its tensors are looked for
-    model = load(file)
+    model = load(file, allow_hard_links=allow_hard_links)
     try:
         AlignPipeline([*passes, TagExternalDataPass(writer.storage), writer])(model)
     except ir.passes.PassError as error:

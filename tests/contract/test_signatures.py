@@ -37,10 +37,18 @@ SIGNATURES: dict[str, tuple[Parameters, str]] = {
             ("verify", "keyword", False),
             ("overwrite", "keyword", False),
             ("durable", "keyword", True),
+            ("allow_hard_links", "keyword", False),
         ],
         "AlignReport",
     ),
-    "load": ([("path", "any", NONE), ("allow_loss", "keyword", False)], "ir.Model"),
+    "load": (
+        [
+            ("path", "any", NONE),
+            ("allow_loss", "keyword", False),
+            ("allow_hard_links", "keyword", False),
+        ],
+        "ir.Model",
+    ),
     "save_shared": (
         [
             ("model", "any", NONE),
@@ -56,7 +64,12 @@ SIGNATURES: dict[str, tuple[Parameters, str]] = {
         "AlignReport",
     ),
     "plan_file": (
-        [("source", "any", NONE), *POLICIES, ("in_place", "keyword", False)],
+        [
+            ("source", "any", NONE),
+            *POLICIES,
+            ("in_place", "keyword", False),
+            ("allow_hard_links", "keyword", False),
+        ],
         "LayoutPlan",
     ),
 }
