@@ -37,6 +37,7 @@ def align_file(
     overwrite: bool = False,
     keep_old_data: bool = False,
     durable: bool = True,
+    allow_hard_links: bool = False,
 ) -> AlignReport:
     """Repack a model's weights onto their boundaries; they never pass through Python's memory.
 
@@ -54,6 +55,8 @@ def align_file(
             `prune_file` removes what was left.
         durable: Return only when the result is on the disk; False keeps the order of the commit,
             and leaves the time of writing to the kernel.
+        allow_hard_links: Read data files with several links too whose owner is not the model's:
+            they may be other people's files that were linked into the folder.
 
     Returns:
         What was done, one entry a model.
@@ -71,6 +74,7 @@ def align_file(
         overwrite,
         durable,
         keep_old_data=keep_old_data,
+        allow_hard_links=allow_hard_links,
     )
     return repack_any(source, destination, options)
 
@@ -81,6 +85,7 @@ def plan_file(
     storage: StoragePolicy = DEFAULT_STORAGE,
     layout: LayoutPolicy = DEFAULT_LAYOUT,
     in_place: bool = False,
+    allow_hard_links: bool = False,
 ) -> LayoutPlan:
     """Make the plan that `align_file` would carry out; nothing is written.
 
@@ -89,12 +94,14 @@ def plan_file(
         storage: Which tensors are external data.
         layout: How they lie in the data files.
         in_place: Plan for the model's own place: data files keep their names.
+        allow_hard_links: See `align_file`.
 
     Raises:
         ModelError: The model is missing or broken, or its data is.
     """
     path = given_path(source, "source")
-    with reads_explained(path), open_sources(path) as files:
+    opened = open_sources(path, allow_hard_links=allow_hard_links)
+    with reads_explained(path), opened as files:
         return prepare(path, files, storage, layout, model_name=path.name, in_place=in_place).plan
 
 

@@ -95,12 +95,15 @@ def missing_folders(folders: Iterable[Path]) -> list[Path]:
 
 
 @contextmanager
-def opened(folder: Path, others: Mapping[str, Path]) -> Iterator[SourceFiles]:
+def opened(
+    folder: Path, others: Mapping[str, Path], *, allow_hard_links: bool = False
+) -> Iterator[SourceFiles]:
     """Open the files to be carried along; each is proven to be one that may be read.
 
     Args:
         folder: Where they come from.
         others: Their paths, by name relative to the folder.
+        allow_hard_links: Carry files with several links whoever owns them.
 
     Raises:
         UnsafeDataFileError: One leaves the folder, or is not a plain file.
@@ -108,7 +111,8 @@ def opened(folder: Path, others: Mapping[str, Path]) -> Iterator[SourceFiles]:
     """
     blobs = _blobs_of(folder)
     roots = (folder,) if blobs is None else (folder, blobs)
-    with SourceFiles(roots=roots, owner_uid=folder.stat().st_uid) as files:
+    owner = folder.stat().st_uid
+    with SourceFiles(roots=roots, owner_uid=owner, allow_hard_links=allow_hard_links) as files:
         for path in others.values():
             files.size(path)
         yield files

@@ -32,7 +32,7 @@ _NOTHING: Final = hashlib.sha256().digest()
 
 
 @collector_paused()
-def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
+def digest_of(path: StrPath, *, progress: Progress = SILENT, allow_hard_links: bool = False) -> str:
     """Compute the content digest of a model: what no layout changes, and all else does.
 
     Memory is the metadata; the weights are read once.
@@ -40,6 +40,7 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
     Args:
         path: A model.
         progress: Told of the bytes that are read.
+        allow_hard_links: See `align_file`.
 
     Returns:
         64 hexadecimal digits.
@@ -48,12 +49,14 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT) -> str:
         ModelError: The model is missing or broken, or its data is; or it changed meanwhile.
     """
     model = given_path(path)
-    with reads_explained(model), open_sources(model) as files:
+    opened = open_sources(model, allow_hard_links=allow_hard_links)
+    with reads_explained(model), opened as files:
+        origin = Origin.of(model, allow_hard_links=allow_hard_links)
         skeleton = read_skeleton(model)
         contents = tuple(_contents(skeleton, files))
         sources = [Named(one.source, one.name) for one in contents if one.source is not None]
         progress.begin(model.name, sum(one.source.length for one in sources))
-        hashes = hash_sources(sources, Origin.of(model).open, progress.advance)
+        hashes = hash_sources(sources, origin.open, progress.advance)
         digest = _combine(contents, hashes, canonical(skeleton.proto, model))
         files.verify_unchanged()
     return digest

@@ -24,6 +24,7 @@ def inline_file(
     verify: bool = False,
     overwrite: bool = False,
     durable: bool = True,
+    allow_hard_links: bool = False,
 ) -> AlignReport:
     """Bring all external data into the model file; the weights never pass through Python's memory.
 
@@ -39,6 +40,7 @@ def inline_file(
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
         durable: Return only when the result is on the disk; False keeps the order of the commit,
             and leaves the time of writing to the kernel.
+        allow_hard_links: See `align_file`.
 
     Returns:
         What was done, one entry a model.
@@ -56,5 +58,6 @@ def inline_file(
         overwrite=overwrite,
         durable=durable,
         max_model_bytes=PROTOBUF_MAX_BYTES,
+        allow_hard_links=allow_hard_links,
     )
     return repack_any(source, destination, options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from onnx_align_pass.errors import ExternalDataError, ModelError
 from onnx_align_pass.findings import Finding
@@ -24,7 +25,9 @@ from onnx_align_pass.references import References
 __all__ = ["inspect_file", "inspect_folder"]
 
 
-def inspect_file(path: StrPath, *, duplicates: bool = True) -> ModelReport:
+def inspect_file(
+    path: StrPath, *, duplicates: bool = True, allow_hard_links: bool = False
+) -> ModelReport:
     """Look at a model and its data files.
 
     Weights are not read, but for those of equal type and size, and small gaps between tensors.
@@ -32,6 +35,7 @@ def inspect_file(path: StrPath, *, duplicates: bool = True) -> ModelReport:
     Args:
         path: The model.
         duplicates: Look for tensors of equal bytes.
+        allow_hard_links: See `align_file`.
 
     Raises:
         ModelNotFoundError: There is no such model, or it is not a file.
@@ -39,15 +43,19 @@ def inspect_file(path: StrPath, *, duplicates: bool = True) -> ModelReport:
         ExternalDataError: A data file cannot be read to its end.
         SourceChangedError: A file was changed meanwhile.
     """
-    return _inspect(given_path(path), References(), duplicates=duplicates)
+    how = _How(duplicates, allow_hard_links)
+    return _inspect(given_path(path), References(), how)
 
 
-def inspect_folder(path: StrPath, *, duplicates: bool = True) -> tuple[ModelReport, ...]:
+def inspect_folder(
+    path: StrPath, *, duplicates: bool = True, allow_hard_links: bool = False
+) -> tuple[ModelReport, ...]:
     """Look at every model of a folder. What is no model, or cannot be read, gets a report too.
 
     Args:
         path: The folder; folders below it count.
         duplicates: Look for tensors of equal bytes in each model.
+        allow_hard_links: See `align_file`.
 
     Raises:
         ModelNotFoundError: There is none, or a folder below cannot be read.
@@ -55,16 +63,18 @@ def inspect_folder(path: StrPath, *, duplicates: bool = True) -> tuple[ModelRepo
     """
     from onnx_align_pass.repack_folder import models_below  # all that writes comes with it
 
-    references = References()
-    return tuple(
-        _or_unreadable(model, references, duplicates=duplicates)
-        for model in models_below(given_path(path))
-    )
+    references, how = References(), _How(duplicates, allow_hard_links)
+    return tuple(_or_unreadable(model, references, how) for model in models_below(given_path(path)))
 
 
-def _or_unreadable(model: Path, references: References, *, duplicates: bool) -> ModelReport:
+class _How(NamedTuple):
+    duplicates: bool
+    allow_hard_links: bool
+
+
+def _or_unreadable(model: Path, references: References, how: _How) -> ModelReport:
     try:
-        return _inspect(model, references, duplicates=duplicates)
+        return _inspect(model, references, how)
     except ModelError as error:
         finding = Finding.of("error", error)
         return ModelReport(model, _size(model), findings=(finding,), is_readable=False)
@@ -78,10 +88,10 @@ def _size(path: Path) -> int:
 
 
 @collector_paused()
-def _inspect(path: Path, references: References, *, duplicates: bool) -> ModelReport:
+def _inspect(path: Path, references: References, how: _How) -> ModelReport:
     try:
-        with inventory_of(path) as inventory:
-            report = _report(inventory, references, duplicates=duplicates)
+        with inventory_of(path, allow_hard_links=how.allow_hard_links) as inventory:
+            report = _report(inventory, references, duplicates=how.duplicates)
             inventory.files.verify_unchanged()  # or it is of two models, neither of which there was
             return report
     except OSError as error:

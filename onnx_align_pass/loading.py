@@ -26,7 +26,7 @@ from onnx_align_pass.transfer.open_source import SourceFiles
 __all__ = ["load"]
 
 
-def load(path: StrPath, *, allow_loss: bool = False) -> ir.Model:
+def load(path: StrPath, *, allow_loss: bool = False, allow_hard_links: bool = False) -> ir.Model:
     """Read a model for passes to work on; memory is the metadata.
 
     Weights over 1 KiB stay where they are, external and inline ones alike, also in subgraphs and
@@ -43,6 +43,7 @@ def load(path: StrPath, *, allow_loss: bool = False) -> ir.Model:
         path: The model.
         allow_loss: Load also what onnx-ir cannot hold in full; what it drops is gone when the model
             is saved.
+        allow_hard_links: See `align_file`; what is read later is read so, too.
 
     Raises:
         ModelError: The model is missing or broken, or its data is.
@@ -50,8 +51,9 @@ def load(path: StrPath, *, allow_loss: bool = False) -> ir.Model:
             information, unknown fields ... The error lists it.
     """
     file = Path.cwd() / given_path(path)
-    origin = Origin.of(file)
-    with reads_explained(file), collector_paused(), open_sources(file) as files:
+    origin = Origin.of(file, allow_hard_links=allow_hard_links)
+    opened = open_sources(file, allow_hard_links=allow_hard_links)
+    with reads_explained(file), collector_paused(), opened as files:
         skeleton = read_skeleton(file)
         parked = park(skeleton)
         for one in parked.values():

@@ -22,10 +22,16 @@ class Origin:
     """Its folder, and that of what it is a link to: the cache layout of the Hugging Face Hub."""
     owner_uid: int
     """Data files with several links are read when they have this owner."""
+    allow_hard_links: bool = False
+    """Read them whoever owns them."""
 
     @classmethod
-    def of(cls, model: Path) -> Origin:
+    def of(cls, model: Path, *, allow_hard_links: bool = False) -> Origin:
         """Look at a model file.
+
+        Args:
+            model: The file.
+            allow_hard_links: See the field.
 
         Raises:
             ModelNotFoundError: There is no such model, or it is not a file.
@@ -42,10 +48,13 @@ class Origin:
                 found=stat.filemode(found.st_mode),
                 hint="Name the .onnx file itself.",
             )
-        return cls(model, (model.parent, Path(os.path.realpath(model)).parent), found.st_uid)
+        roots = (model.parent, Path(os.path.realpath(model)).parent)
+        return cls(model, roots, found.st_uid, allow_hard_links)
 
     def open(self) -> SourceFiles:
         """Open its files: those in the roots, and itself wherever it is."""
-        files = SourceFiles(roots=self.roots, owner_uid=self.owner_uid)
+        files = SourceFiles(
+            roots=self.roots, owner_uid=self.owner_uid, allow_hard_links=self.allow_hard_links
+        )
         files.trust(self.model)
         return files

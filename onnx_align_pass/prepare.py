@@ -72,13 +72,17 @@ class Prepared:
 
 
 @contextmanager
-def open_sources(source: Path) -> Iterator[SourceFiles]:
+def open_sources(source: Path, *, allow_hard_links: bool = False) -> Iterator[SourceFiles]:
     """Open the files of a model: its own, and those that it may name.
+
+    Args:
+        source: The model.
+        allow_hard_links: Read data files with several links whoever owns them.
 
     Raises:
         ModelNotFoundError: There is no such model, or it is not a file.
     """
-    with Origin.of(source).open() as files:
+    with Origin.of(source, allow_hard_links=allow_hard_links).open() as files:
         # Its identity is noted before it is read, so that a change since is found out.
         files.size(source)
         yield files

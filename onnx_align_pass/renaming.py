@@ -49,6 +49,7 @@ class _Asked:
     overwrite: bool
     durable: bool
     progress: Progress
+    allow_hard_links: bool
 
 
 def rename_file(
@@ -59,6 +60,7 @@ def rename_file(
     overwrite: bool = False,
     durable: bool = True,
     progress: Progress = SILENT,
+    allow_hard_links: bool = False,
 ) -> RenameReport:
     """Give a model another name, or another folder, and its data files with it.
 
@@ -75,6 +77,7 @@ def rename_file(
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
         durable: Return only when the result is on the disk; False keeps the order of the steps.
         progress: Told of what has to be copied, or written.
+        allow_hard_links: See `align_file`.
 
     Returns:
         What became of each file.
@@ -92,7 +95,10 @@ def rename_file(
         of_source = recover_folder(path.parent, path.name)
         left = [*of_source, *recover_folder(place.parent, place.name)]
         if look(path, follow=False) is not None:
-            report = _rename(_Asked(path, place, external_data, overwrite, durable, progress))
+            asked = _Asked(
+                path, place, external_data, overwrite, durable, progress, allow_hard_links
+            )
+            report = _rename(asked)
         else:
             report = _done_before(path, place, of_source)
     return replace(
@@ -140,7 +146,7 @@ def _done_before(source: Path, place: Path, left: Iterable[Leftover]) -> RenameR
 
 def _rename(asked: _Asked) -> RenameReport:
     references = References()
-    with open_sources(asked.source) as files:
+    with open_sources(asked.source, allow_hard_links=asked.allow_hard_links) as files:
         plan = relocation_of(asked.source, asked.place, files, asked.external_data)
         notes = check_unshared(plan, references, force=asked.overwrite)
         _check_removable(plan)

@@ -35,7 +35,10 @@ def repack(
     destination = Destination.of(
         source, target, overwrite=options.overwrite, keeps_old=options.keep_old_data
     )
-    with begin(destination, options, references) as run, open_sources(source) as files:
+    with (
+        begin(destination, options, references) as run,
+        open_sources(source, allow_hard_links=options.allow_hard_links) as files,
+    ):
         prepared = prepare(
             source,
             files,

@@ -99,7 +99,7 @@ def _elsewhere(
     _check_names(others, planned, target, options)
     _check_apart([*(one.name for one in planned), *_data_of(planned), *others], target)
     notes += check_replaced(others, target, found, references)
-    with opened(source, others) as files:
+    with opened(source, others, allow_hard_links=options.allow_hard_links) as files:
         made = missing_folders(folders)
         done = [
             repack(one, target / one.relative_to(source), options, references) for one in models

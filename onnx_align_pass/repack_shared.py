@@ -42,7 +42,13 @@ def repack_shared(sources: Sequence[Path], folder: Path, options: Options) -> Al
     left = [one for source in sources for one in recover_folder(folder, source.name)]
     with ExitStack() as stack:
         with collector_paused():
-            opened = opened_group(sources, folder, options.storage, options.layout)
+            opened = opened_group(
+                sources,
+                folder,
+                options.storage,
+                options.layout,
+                allow_hard_links=options.allow_hard_links,
+            )
             group = stack.enter_context(opened)
         _check_names(group)
         done = publish_group(group, options)

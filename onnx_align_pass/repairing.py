@@ -28,19 +28,23 @@ KEPT = StoragePolicy(size_threshold_bytes=None)
 """Each tensor stays outside or inside, as it is."""
 
 
-def find_repairs(source: StrPath, *, data: Given = ()) -> RepairReport:
+def find_repairs(
+    source: StrPath, *, data: Given = (), allow_hard_links: bool = False
+) -> RepairReport:
     """Say what `repair_file` would mend, and what it would not; nothing is written.
 
     Args:
         source: A model.
         data: See `repair_file`.
+        allow_hard_links: See `align_file`.
 
     Raises:
         UsageError: A file that was named may stand for several locations, or for none.
         ModelError: The model is missing or no model at all, or a file that was named is missing.
     """
     path = given_path(source, "source")
-    with reads_explained(path), open_sources(path) as files:
+    opened = open_sources(path, allow_hard_links=allow_hard_links)
+    with reads_explained(path), opened as files:
         _, found = _mended(path, files, data)
     return RepairReport(path, found.repairs, found.remaining, notes=found.notes)
 
@@ -53,6 +57,7 @@ def repair_file(
     progress: Progress = SILENT,
     overwrite: bool = False,
     durable: bool = True,
+    allow_hard_links: bool = False,
 ) -> RepairReport:
     """Write a model anew with its external data entries mended; the source is not touched.
 
@@ -72,6 +77,7 @@ def repair_file(
         progress: Told of each transfer.
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
         durable: Return only when the result is on the disk.
+        allow_hard_links: See `align_file`.
 
     Returns:
         What was mended. Where nothing was wrong, nothing was written.
@@ -85,7 +91,8 @@ def repair_file(
     path = given_path(source, "source")
     target = given_target(destination, path)
     options = Options(KEPT, LayoutPolicy(), progress, overwrite=overwrite, durable=durable)
-    with explained(target, 0), open_sources(path) as files:
+    opened = open_sources(path, allow_hard_links=allow_hard_links)
+    with explained(target, 0), opened as files:
         skeleton, found = _mended(path, files, data)
         if found.remaining:
             raise _refusal(found.remaining)

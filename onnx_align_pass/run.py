@@ -47,6 +47,8 @@ class Options:
     """Leave the data of a model that is replaced, and give the new data a name of its own."""
     max_model_bytes: int | None = None
     """A larger model file is refused; None: what no protobuf library reads, unless it was so."""
+    allow_hard_links: bool = False
+    """Read data files with several links whoever owns them."""
 
 
 @contextmanager

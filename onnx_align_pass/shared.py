@@ -31,6 +31,7 @@ def align_shared(
     verify: bool = False,
     overwrite: bool = False,
     durable: bool = True,
+    allow_hard_links: bool = False,
 ) -> AlignReport:
     """Repack several models into one folder, with one data file for all: what they share, once.
 
@@ -53,6 +54,7 @@ def align_shared(
         overwrite: Replace models that are there and are others. Never a source, nor another
             model's data.
         durable: Return only when the result is on the disk.
+        allow_hard_links: See `align_file`.
 
     Returns:
         What was done, one entry a model in the order of the sources. The data files, and their
@@ -70,7 +72,15 @@ def align_shared(
     if not paths:
         raise UsageError("there are no models", needed="at least one")
     layout = replace(layout or LayoutPolicy(), data_name=_name(shared_data), dedupe=True)
-    options = Options(storage or StoragePolicy(), layout, progress, verify, overwrite, durable)
+    options = Options(
+        storage or StoragePolicy(),
+        layout,
+        progress,
+        verify,
+        overwrite,
+        durable,
+        allow_hard_links=allow_hard_links,
+    )
     folder = given_path(destination, "destination")
     with explained(folder, 0):
         return repack_shared(paths, folder, options)

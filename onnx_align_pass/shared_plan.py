@@ -107,7 +107,12 @@ class Group:
 
 @contextmanager
 def opened_group(
-    sources: Sequence[Path], folder: Path, storage: StoragePolicy, layout: LayoutPolicy
+    sources: Sequence[Path],
+    folder: Path,
+    storage: StoragePolicy,
+    layout: LayoutPolicy,
+    *,
+    allow_hard_links: bool = False,
 ) -> Iterator[Group]:
     """Read all models, each by its own rules, and make one plan for their tensors.
 
@@ -116,6 +121,7 @@ def opened_group(
         folder: Where all will be.
         storage: Which tensors are external data.
         layout: How they lie.
+        allow_hard_links: See `open_sources`.
 
     Yields:
         The group, its files open until the end of the context.
@@ -130,7 +136,7 @@ def opened_group(
     with SourceFiles(roots=tuple(roots), owner_uid=None, allow_hard_links=True) as files:
         readings = []
         for source in sources:
-            with open_sources(source) as own:
+            with open_sources(source, allow_hard_links=allow_hard_links) as own:
                 readings.append(read_tensors(source, own, storage))
                 files.adopt(own)
         requests = [one for reading in readings for one in _told_apart(reading)]

@@ -63,7 +63,7 @@ def _look(
     destination = Destination.of(
         model, place, overwrite=options.overwrite, keeps_old=options.keep_old_data
     )
-    with open_sources(model) as files:
+    with open_sources(model, allow_hard_links=options.allow_hard_links) as files:
         prepared = prepare(
             model,
             files,

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from onnx_align_pass.comparing import Comparison
@@ -40,6 +41,7 @@ class Asked:
     progress: Progress
     references: References
     """What is known of the models of a folder; shared by the models of one run."""
+    allow_hard_links: bool = False
 
 
 @collector_paused()
@@ -52,10 +54,9 @@ def verify_model(model: Path, other: Path | None, asked: Asked) -> ModelVerifica
     started = time.perf_counter()
     with ExitStack() as stack:
         stack.enter_context(reads_explained(model))
-        inventory = stack.enter_context(inventory_of(model, thorough=True))
-        opposite = None
-        if other is not None:
-            opposite = stack.enter_context(inventory_of(other, thorough=True))
+        found = partial(inventory_of, thorough=True, allow_hard_links=asked.allow_hard_links)
+        inventory = stack.enter_context(found(model))
+        opposite = None if other is None else stack.enter_context(found(other))
         check = _Check(inventory, opposite, asked)
         findings = tuple(check.findings())
         for one in (inventory, opposite):
@@ -126,7 +127,11 @@ class _Check:
         self.checked.append("digest")
         model, wanted = self._inventory.skeleton.path, self._asked.digest
         try:
-            self.digest = digest_of(model, progress=self._asked.progress)
+            self.digest = digest_of(
+                model,
+                progress=self._asked.progress,
+                allow_hard_links=self._asked.allow_hard_links,
+            )
         except SourceChangedError:
             raise
         except ModelError as error:

@@ -29,6 +29,7 @@ def verify_file(
     digest: str | None = None,
     with_digest: bool = False,
     progress: Progress = SILENT,
+    allow_hard_links: bool = False,
 ) -> VerifyReport:
     """Check a model as it lies: its graph is valid to onnx, and every tensor can be read.
 
@@ -46,6 +47,7 @@ def verify_file(
         digest: The content digest that it should have; see `digest_of`.
         with_digest: Compute the digest also where there is none to compare it with.
         progress: Told of the bytes that are read.
+        allow_hard_links: See `align_file`.
 
     Raises:
         UsageError: `digest` is no digest, or what was asked does not fit together.
@@ -53,7 +55,15 @@ def verify_file(
     """
     model = given_path(path)
     other = None if against is None else given_path(against, "against")
-    asked = Asked(layout, storage, _plain_digest(digest), with_digest, progress, References())
+    asked = Asked(
+        layout,
+        storage,
+        _plain_digest(digest),
+        with_digest,
+        progress,
+        References(),
+        allow_hard_links,
+    )
     if os.path.isdir(model):
         return _verify_folder(model, other, asked)
     if other is not None and os.path.isdir(other):

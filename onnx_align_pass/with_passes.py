@@ -36,6 +36,7 @@ def align_with_passes(
     overwrite: bool = False,
     keep_old_data: bool = False,
     durable: bool = True,
+    allow_hard_links: bool = False,
 ) -> AlignReport:
     """Repack a model as `align_file` does, with passes run on it before.
 
@@ -53,6 +54,7 @@ def align_with_passes(
         keep_old_data: Where a model is replaced, write its data under a name that no file had, and
             leave the old; see `align_file`.
         durable: Return only when the result is on the disk.
+        allow_hard_links: See `align_file`.
 
     Raises:
         UsageError: A text names no pass, or `source` is a folder.
@@ -83,7 +85,7 @@ def align_with_passes(
     )
     if place.in_place:
         recover_folder(place.folder, place.model.name)  # before its tensors are looked for
-    model = load(file)
+    model = load(file, allow_hard_links=allow_hard_links)
     try:
         AlignPipeline([*passes, TagExternalDataPass(writer.storage), writer])(model)
     except ir.passes.PassError as error:

@@ -74,6 +74,7 @@ def align(
             rich_help_panel=WRITING,
         ),
     ] = None,
+    allow_hard_links: options.AllowHardLinks = False,
     as_json: options.AsJson = False,
     quiet: writing.Quiet = False,
 ) -> None:
@@ -140,6 +141,7 @@ def align(
             verify=verify,
             overwrite=force,
             durable=durable,
+            allow_hard_links=allow_hard_links,
         )
     report = _advised(report, wanted.preset)
     if as_json:

@@ -28,6 +28,7 @@ def inline(
     verify: writing.Verify = False,
     durable: writing.Durable = True,
     force: writing.Force = False,
+    allow_hard_links: options.AllowHardLinks = False,
     as_json: options.AsJson = False,
     quiet: writing.Quiet = False,
 ) -> None:
@@ -48,7 +49,13 @@ def inline(
 
     with progress_bar(wanted=not (quiet or as_json)) as bar, watched(bar) as progress:
         report = inline_file(
-            source, target, progress=progress, verify=verify, overwrite=force, durable=durable
+            source,
+            target,
+            progress=progress,
+            verify=verify,
+            overwrite=force,
+            durable=durable,
+            allow_hard_links=allow_hard_links,
         )
     if as_json:
         say_json(report.to_json())

@@ -48,6 +48,7 @@ def inspect(
         bool,
         typer.Option("--no-duplicates", help="Do not look for tensors of equal bytes."),
     ] = False,
+    allow_hard_links: options.AllowHardLinks = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Show what a model and its data files are like, and what may hurt. Nothing is changed.
@@ -65,11 +66,14 @@ def inspect(
         _check_page(html)
     folder = source.is_dir()
     if folder:
-        reports = inspect_folder(source, duplicates=not no_duplicates)
+        reports = inspect_folder(
+            source, duplicates=not no_duplicates, allow_hard_links=allow_hard_links
+        )
     else:
-        reports = (inspect_file(source, duplicates=not no_duplicates),)
+        one = inspect_file(source, duplicates=not no_duplicates, allow_hard_links=allow_hard_links)
+        reports = (one,)
     if digest:
-        reports = tuple(map(_with_digest, reports))
+        reports = tuple(_with_digest(one, allow_hard_links) for one in reports)
     if html is not None:
         _write_page(html, reports)
     if as_json:
@@ -91,12 +95,13 @@ def _show(reports: Sequence[ModelReport], *, folder: bool, tensors: bool) -> Non
         show_model(reports[0])
 
 
-def _with_digest(report: ModelReport) -> ModelReport:
+def _with_digest(report: ModelReport, allow_hard_links: bool) -> ModelReport:
     """A report with its digest, or with why it has none."""
     from onnx_align_pass.digesting import digest_of
 
     try:
-        return replace(report, digest=digest_of(report.model))
+        digest = digest_of(report.model, allow_hard_links=allow_hard_links)
+        return replace(report, digest=digest)
     except ModelError as error:
         return replace(report, notes=(*report.notes, f"no digest: {error.sentence}"))
 

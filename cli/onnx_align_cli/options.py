@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 __all__ = [
     "LAYOUT",
     "OUTPUT",
+    "READING",
     "WRITING",
     "AlignThreshold",
     "Alignment",
+    "AllowHardLinks",
     "AsJson",
     "Dedupe",
     "ElementFloor",
@@ -42,6 +44,7 @@ __all__ = [
 ]
 
 LAYOUT: Final = "Layout"
+READING: Final = "Reading"
 WRITING: Final = "Writing"
 OUTPUT: Final = "Output"
 KEEP: Final = "keep"
@@ -194,6 +197,14 @@ Rules = Annotated[
         "each wish is taken from the first that matches and states it.",
         show_default=False,
         rich_help_panel=LAYOUT,
+    ),
+]
+AllowHardLinks = Annotated[
+    bool,
+    typer.Option(
+        "--allow-hard-links",
+        help="Read data files that have other names and another owner than the model.",
+        rich_help_panel=READING,
     ),
 ]
 AsJson = Annotated[

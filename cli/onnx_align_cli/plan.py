@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,6 +42,7 @@ def plan(
     max_shard_size: options.MaxShardSize = None,
     rules: options.Rules = None,
     dedupe: options.Dedupe = None,
+    allow_hard_links: options.AllowHardLinks = False,
     as_json: options.AsJson = False,
     as_text: Annotated[
         bool,
@@ -75,11 +77,15 @@ def plan(
         from onnx_align_pass.align import plan_file
         from onnx_align_pass.repack_folder import models_below
 
+    planned = partial(
+        plan_file,
+        storage=wanted.storage,
+        layout=wanted.layout,
+        in_place=in_place,
+        allow_hard_links=allow_hard_links,
+    )
     folder = source.is_dir()
-    plans = [
-        (model, plan_file(model, storage=wanted.storage, layout=wanted.layout, in_place=in_place))
-        for model in (models_below(source) if folder else [source])
-    ]
+    plans = [(model, planned(model)) for model in (models_below(source) if folder else [source])]
     if as_json:
         _say_json(plans, folder=folder)
     elif as_text:

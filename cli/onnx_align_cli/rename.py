@@ -33,6 +33,7 @@ def rename(
     ] = None,
     durable: writing.Durable = True,
     force: writing.Force = False,
+    allow_hard_links: options.AllowHardLinks = False,
     as_json: options.AsJson = False,
     quiet: writing.Quiet = False,
 ) -> None:
@@ -58,6 +59,7 @@ def rename(
             external_data=external_data,
             overwrite=force,
             durable=durable,
+            allow_hard_links=allow_hard_links,
             progress=progress,
         )
     if as_json:

@@ -43,6 +43,7 @@ def repair(
     ] = False,
     durable: writing.Durable = True,
     force: writing.Force = False,
+    allow_hard_links: options.AllowHardLinks = False,
     as_json: options.AsJson = False,
     quiet: writing.Quiet = False,
 ) -> None:
@@ -63,11 +64,17 @@ def repair(
         from onnx_align_pass.repairing import find_repairs, repair_file
 
     if target is None:
-        report = find_repairs(source, data=named)
+        report = find_repairs(source, data=named, allow_hard_links=allow_hard_links)
     else:
         with progress_bar(wanted=not (quiet or as_json)) as bar, watched(bar) as progress:
             report = repair_file(
-                source, target, data=named, progress=progress, overwrite=force, durable=durable
+                source,
+                target,
+                data=named,
+                progress=progress,
+                overwrite=force,
+                durable=durable,
+                allow_hard_links=allow_hard_links,
             )
     if as_json:
         say_json(report.to_json())

@@ -103,6 +103,7 @@ def verify(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with 1 for warnings too.", rich_help_panel=OUTPUT)
     ] = False,
+    allow_hard_links: options.AllowHardLinks = False,
     as_json: options.AsJson = False,
     quiet: Annotated[
         bool,
@@ -141,6 +142,7 @@ def verify(
             digest=digest,
             with_digest=show_digest,
             progress=progress,
+            allow_hard_links=allow_hard_links,
         )
     failed = not report.ok or (strict and report.warnings > 0)
     if as_json:

@@ -77,20 +77,23 @@ class Inventory:
 
 
 @contextmanager
-def inventory_of(model: Path, *, thorough: bool = False) -> Iterator[Inventory]:
+def inventory_of(
+    model: Path, *, thorough: bool = False, allow_hard_links: bool = False
+) -> Iterator[Inventory]:
     """Read a model and find its tensors; its files stay open until the end of the context.
 
     Args:
         model: The model.
         thorough: Find also tensors where no reader looks (see `walk`), and count the numbers of
             those that hold them in typed fields.
+        allow_hard_links: See `open_sources`.
 
     Raises:
         ModelNotFoundError: There is no such model, or it is not a file.
         BrokenModelError: It is no model at all. All else that is wrong is a fault of an entry.
         SourceChangedError: A file changed meanwhile.
     """
-    with open_sources(model) as files:
+    with open_sources(model, allow_hard_links=allow_hard_links) as files:
         skeleton = read_skeleton(model)
         found = walk(skeleton.proto, thorough=thorough)
         entries = tuple(

@@ -35,7 +35,10 @@ def open_model_sources(collected: tuple[Collected, ...]) -> Iterator[SourceFiles
     roots |= {root for one in origins for root in one.roots}
     owners = {one.owner_uid for one in origins}
     owner = owners.pop() if len(owners) == 1 else None
-    with SourceFiles(roots=tuple(sorted(roots)), owner_uid=owner) as files:
+    allowed = bool(origins) and all(one.allow_hard_links for one in origins)
+    with SourceFiles(
+        roots=tuple(sorted(roots)), owner_uid=owner, allow_hard_links=allowed
+    ) as files:
         for model in models:
             files.trust(model)
         for one in stored:

@@ -11,7 +11,7 @@ import mmap
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -87,7 +87,7 @@ class StoredTensor(ir.ExternalTensor):
         self.release()
         self._base_dir = value
         self.span = self.span._replace(path=folder / self.location)
-        self.origin = Origin(folder / self.origin.model.name, (folder,), self.origin.owner_uid)
+        self.origin = replace(self.origin, model=folder / self.origin.model.name, roots=(folder,))
         self.identity = None
 
     @property

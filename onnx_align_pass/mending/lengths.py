@@ -5,10 +5,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
+from typing import Final
 
 from onnx_align_pass.inspection.divide import MAX_PADDING
-from onnx_align_pass.inspection.ranges import Claim, gaps, natural_alignment
+from onnx_align_pass.inspection.ranges import natural_alignment
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.parts import parts_of
@@ -27,6 +30,8 @@ class Surplus:
     boundary which it leads up to. In the second case the surplus holds the rest of the weights,
     which nobody else claims, and which are not all zero.
 
+    In a file in which tensors overlap no range is a tensor's own: nothing is cut there.
+
     Args:
         spans: What every tensor of the model has, with lengths by dtype and shape.
         files: Opens the data files.
@@ -34,14 +39,12 @@ class Surplus:
     """
 
     def __init__(self, spans: Iterable[FileSpan], files: SourceFiles, buffer: memoryview) -> None:
-        self._claims: dict[Path, list[Claim]] = defaultdict(list)
-        for number, (path, offset, length) in enumerate(spans):
-            self._claims[path].append(Claim(offset, length, number))
-        for claims in self._claims.values():
-            claims.sort()
-        self._files = files
-        self._buffer = buffer
-        self._known: dict[tuple[FileSpan, int], bool] = {}
+        claims: dict[Path, set[tuple[int, int]]] = defaultdict(set)
+        for path, offset, length in spans:
+            claims[path].add((offset, offset + length))
+        self._stretches = {
+            path: _Stretches(path, sorted(found), files, buffer) for path, found in claims.items()
+        }
 
     def is_padding(self, span: FileSpan, length: int, name: str) -> bool:
         """Whether the bytes that a length counts too many are nothing of the tensor's.
@@ -55,29 +58,72 @@ class Surplus:
             ExternalDataError, SourceChangedError: The file cannot be read.
             OSError: `filename` is the file where reading it failed.
         """
-        key = (span, length)
-        if key not in self._known:
-            self._known[key] = self._look(span, length, name)
-        return self._known[key]
+        found = self._stretches[span.path]
+        return not found.overlap and found.is_nobodys(span, length, name)
 
-    def _look(self, span: FileSpan, length: int, name: str) -> bool:
-        start = span.end
-        end = min(span.offset + length, self._files.size(span.path))
-        claims = self._claims[span.path]
-        first, last = (bisect_left(claims, at, key=lambda one: one.offset) for at in (start, end))
-        inside = (
-            Claim(one.offset - start, min(one.length, end - one.offset), one.tensor)
-            for one in claims[first:last]
-        )
-        for gap in gaps(inside, end - start):
-            boundary = natural_alignment(start + gap.offset + gap.length)
-            if gap.before is None:  # up to the length's own end, which may be past the file's
-                boundary = max(natural_alignment(span.offset + length), natural_alignment(length))
-            rest = FileSpan(span.path, start + gap.offset, gap.length)
-            if gap.length >= min(boundary, MAX_PADDING) or not self._is_zero(rest, name):
-                return False
-        return True
 
-    def _is_zero(self, span: FileSpan, name: str) -> bool:
-        parts = parts_of(span, name, self._files, self._buffer)
-        return all(bytes(part).count(0) == len(part) for _, part in parts)
+class _Stretches:
+    """The bytes between the tensors of one file.
+
+    Each is read once, however many lengths count it: thousands may claim all that follows them.
+    """
+
+    def __init__(
+        self, path: Path, claims: list[tuple[int, int]], files: SourceFiles, buffer: memoryview
+    ) -> None:
+        self._path = path
+        self._claims: Final = claims
+        self._files = files
+        self._buffer = buffer
+        self._zero_to: dict[int, int] = {}
+        """Where the zeros behind a claim are known to reach, by its end."""
+        self._ended: set[int] = set()
+        """Ends of claims whose zeros reach no further than that."""
+        self._bad: list[int] | None = None
+
+    @cached_property
+    def overlap(self) -> bool:
+        """Whether tensors share bytes, and not just one range."""
+        return any(start < end for (_, end), (start, _) in pairwise(self._claims))
+
+    def is_nobodys(self, span: FileSpan, length: int, name: str) -> bool:
+        """Whether what follows a tensor, up to the end of its length, is padding or others'."""
+        size = self._files.size(self._path)
+        end = min(span.offset + length, size)
+        own = bisect_left(self._claims, (span.offset, span.end))
+        last = bisect_left(self._claims, (end, 0)) - 1
+        bad = self._bad_places(name)
+        first = bisect_left(bad, own)
+        if first < len(bad) and bad[first] < last:
+            return False
+        # Up to the length's own end, which may be past the file's.
+        boundary = max(natural_alignment(span.offset + length), natural_alignment(length))
+        return self._is_padding(self._claims[last][1], end, boundary, name)
+
+    def _bad_places(self, name: str) -> list[int]:
+        """The claims behind which, up to the next, there is something else than padding."""
+        if self._bad is None:
+            self._bad = [
+                index
+                for index, ((_, end), (start, _)) in enumerate(pairwise(self._claims))
+                if not self._is_padding(end, start, natural_alignment(start), name)
+            ]
+        return self._bad
+
+    def _is_padding(self, start: int, end: int, boundary: int, name: str) -> bool:
+        if start >= end:
+            return True
+        return end - start < min(boundary, MAX_PADDING) and self._is_zero(start, end, name)
+
+    def _is_zero(self, start: int, end: int, name: str) -> bool:
+        known = self._zero_to.get(start, start)
+        if known < end and start not in self._ended:
+            rest = FileSpan(self._path, known, end - known)
+            for _, part in parts_of(rest, name, self._files, self._buffer):
+                zeros = len(part) - len(bytes(part).lstrip(b"\0"))
+                known += zeros
+                if zeros < len(part):
+                    self._ended.add(start)
+                    break
+            self._zero_to[start] = known
+        return known >= end

@@ -81,7 +81,7 @@ class Guard:
             file=path,
             needed="one link, or the model file's owner",
             found=f"{found.st_nlink} links, owner {found.st_uid}",
-            hint="Copy the data file, or allow hard links.",
+            hint="Copy the data file; or --allow-hard-links, if you know whose it is.",
             code="data-file-foreign-links",
         )
 

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from onnx_align_pass.mending import lengths
 from onnx_align_pass.mending.lengths import Surplus
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.parts import parts_of
 
 
 def judged(
@@ -84,3 +88,46 @@ def test_a_long_stretch_of_zeros_is_no_padding_whatever_the_boundary(tmp_path: P
         file.write(b"\1" * 1024)
         file.truncate(1 << 30)
     assert not judged(path, [(0, 1024)], 0, 1 << 30)
+
+
+def test_each_byte_is_read_once_however_many_lengths_count_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some writers let every tensor claim all that follows it."""
+    read = Counter[int]()
+
+    def counted(span: FileSpan, *rest: Any) -> Iterator[tuple[int, memoryview]]:
+        for at, part in parts_of(span, *rest):
+            read.update(range(span.offset + at, span.offset + at + len(part)))
+            yield at, part
+
+    monkeypatch.setattr(lengths, "parts_of", counted)
+    path, spans = tmp_path / "data", [(at * 64, 40) for at in range(200)]
+    path.write_bytes(bytes(200 * 64))
+    found = [FileSpan(path, *one) for one in spans]
+    with SourceFiles(roots=(tmp_path,), owner_uid=None) as files:
+        surplus = Surplus(found, files, memoryview(bytearray(64)))
+        assert all(surplus.is_padding(one, 200 * 64 - one.offset, "w") for one in found)
+        assert surplus.is_padding(found[0], 70, "w")
+    assert set(read.values()) == {1}
+
+
+def test_what_was_asked_before_changes_no_answer(tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_bytes(b"\1" * 40 + bytes(24) + b"\1" * 64)
+    span = FileSpan(path, 0, 40)
+    with SourceFiles(roots=(tmp_path,), owner_uid=None) as files:
+        surplus = Surplus([span], files, memoryview(bytearray(8)))
+        assert [surplus.is_padding(span, length, "w") for length in (128, 64, 128, 48)] == [
+            False,
+            True,
+            False,
+            True,
+        ]
+
+
+def test_nothing_is_cut_where_tensors_overlap(tmp_path: Path) -> None:
+    """The second has the surplus of the first; it is the first that may have the wrong type."""
+    path = tmp_path / "data"
+    path.write_bytes(bytes(128))
+    assert not judged(path, [(0, 32), (0, 64)], 0, 64)
