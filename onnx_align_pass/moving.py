@@ -196,6 +196,7 @@ class _Staging:
         try:
             linked = keep_link(path, staged)
         except OSError as error:
+            self._files.verify_unchanged()
             error.filename = str(staged)  # it, and not the source, is what failed
             raise
         if not linked:

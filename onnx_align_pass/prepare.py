@@ -81,11 +81,16 @@ def open_sources(source: Path, *, allow_hard_links: bool = False) -> Iterator[So
 
     Raises:
         ModelNotFoundError: There is no such model, or it is not a file.
+        SourceChangedError: Reading failed, and a file is not what it was.
     """
     with Origin.of(source, allow_hard_links=allow_hard_links).open() as files:
         # Its identity is noted before it is read, so that a change since is found out.
         files.size(source)
-        yield files
+        try:
+            yield files
+        except (ExternalDataError, OSError):
+            files.verify_unchanged()  # if that is what was wrong, it is what is to be said
+            raise
 
 
 def prepare(

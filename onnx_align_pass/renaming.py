@@ -149,7 +149,7 @@ def _rename(asked: _Asked) -> RenameReport:
     with open_sources(asked.source, allow_hard_links=asked.allow_hard_links) as files:
         plan = relocation_of(asked.source, asked.place, files, asked.external_data)
         notes = check_unshared(plan, references, force=asked.overwrite)
-        _check_removable(plan)
+        _check_removable(plan, files)
         states = {path: state_of(files, path) for path in (asked.source, *plan.old_paths)}
         done = _published(asked, plan, files, references)
     _remove_old(asked, plan, states, references, done)
@@ -170,14 +170,16 @@ def _rename(asked: _Asked) -> RenameReport:
     )
 
 
-def _check_removable(plan: Relocation) -> None:
+def _check_removable(plan: Relocation, files: SourceFiles) -> None:
     """Refuse where the old names could not be removed, before there are new ones.
 
     Raises:
+        SourceChangedError: They are gone.
         WriteError: A folder does not let its files be removed.
     """
     for folder in {path.parent for path in (plan.source, *plan.old_paths)}:
         if not os.access(folder, os.W_OK | os.X_OK):
+            files.verify_unchanged()
             denied = OSError(errno.EACCES, os.strerror(errno.EACCES))
             raise WriteError.of(denied, folder, doing="removing what would be left there")
 
@@ -189,7 +191,7 @@ def _published(
     with Ladder() as ladder:
         there = {path: FileState.of(path) for path in (plan.model, *(new for _, new in plan.paths))}
         found = {path: state for path, state in there.items() if state is not None}
-        if stands(plan, files, ladder.buffer):
+        if len(found) == len(there) and stands(plan, files, ladder.buffer):
             asked.progress.phase(PUBLISHING)
             if asked.durable:
                 _sync([new for _, new in plan.paths] + [asked.place])
@@ -252,7 +254,9 @@ def _remove_old(
             f"{asked.place} is in place, but removing {source.name} failed: {error.problem}",
             file=error.file,
             found=error.found,
-            hint="Both are whole. Run the same command again, or remove one." if both else None,
+            hint="Both are whole. Run the same command again, or remove one."
+            if both
+            else "Another run has moved the old one: see what is there.",
         ) from None
     left = [path for path in plan.old_paths if os.path.lexists(path)]
     if left:

@@ -116,7 +116,10 @@ def repair_file(
 def _mended(path: Path, files: SourceFiles, data: Given) -> tuple[Skeleton, Mending]:
     skeleton = read_skeleton(path)
     with explained(path, 0):
-        return skeleton, mend(skeleton, files, data)
+        found = mend(skeleton, files, data)
+        if found.remaining:
+            files.verify_unchanged()
+        return skeleton, found
 
 
 def _refusal(remaining: Sequence[Finding]) -> ModelError:

@@ -133,16 +133,13 @@ class SourceFiles:
         """Prove that a span lies within its file.
 
         Raises:
-            ShortSourceError: It ends past the file.
-            SourceChangedError: And the model that says so has been replaced since; or what `fd`
-                raises.
+            ShortSourceError: It ends past the file; or what `fd` raises.
         """
         path, offset, length = span
         if path is not self._checked[0]:  # one after the other they are of one file
             self._checked = (path, self.size(path, tensor=tensor))
         size = self._checked[1]
         if offset + length > size:
-            self._verify_trusted()
             raise ShortSourceError(tensor, path, offset, length, size)
 
     def verify_unchanged(self) -> None:
@@ -151,21 +148,13 @@ class SourceFiles:
         Raises:
             SourceChangedError: One was changed, replaced or removed.
         """
-        for path in self._seen:
-            self._verify(path)
-
-    def _verify_trusted(self) -> None:
-        """Prove that what names the data files is what it was: then the data is what is wrong."""
-        for path in self._trusted & self._seen.keys():
-            self._verify(path)
-
-    def _verify(self, path: Path) -> None:
-        try:
-            found = os.stat(path)
-        except OSError as error:
-            raise _changed(path, found=error.strerror) from None
-        if FileIdentity.of(found) != self._seen[path]:
-            raise _changed(path)
+        for path, identity in self._seen.items():
+            try:
+                found = os.stat(path)
+            except OSError as error:
+                raise _changed(path, found=error.strerror) from None
+            if FileIdentity.of(found) != identity:
+                raise _changed(path)
 
     def changed(self) -> frozenset[Path]:
         """The files seen that are not what they were, or gone."""
@@ -180,7 +169,6 @@ class SourceFiles:
             if path in self._trusted:
                 reason = getattr(error, "strerror", None) or str(error)
                 raise ModelNotFoundError(f"the model cannot be read: {reason}", file=path) from None
-            self._verify_trusted()
             raise _unreadable(path, tensor, error) from None
 
     def _met(self, path: Path, tensor: str | None) -> int:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import onnx
@@ -17,10 +14,10 @@ from onnx import numpy_helper
 
 from onnx_align_pass import prune_file, recover_folder
 from tests.align.small_models import external_model
+from tests.commit.races import SECONDS, end_it, processes, said, start
 from tests.commit.writer import LOST_THE_RACE
 
-ROOT = Path(__file__).parents[2]
-SECONDS = float(os.environ.get("ONNX_ALIGN_RACE_SECONDS", "20"))
+WRITER = "tests.commit.writer"
 SHAPES: dict[str, tuple[int, ...]] = {f"w{number}": (61 + number, 33) for number in range(8)}
 Weights = dict[str, bytes]
 
@@ -43,37 +40,6 @@ def as_onnx_does(model: Path, chance: random.Random) -> Weights:
     return {one.name: numpy_helper.to_array(one).tobytes() for one in proto.graph.initializer}
 
 
-@contextmanager
-def writers(root: Path, *seeds: int) -> Iterator[dict[int, subprocess.Popen[str]]]:
-    """Processes that write, by seed; all are ended."""
-    started = {seed: start(root, seed) for seed in seeds}
-    try:
-        yield started
-    finally:
-        for one in started.values():
-            end_it(one)
-
-
-def end_it(writer: subprocess.Popen[str]) -> None:
-    writer.kill()
-    writer.communicate()
-
-
-def start(root: Path, seed: int) -> subprocess.Popen[str]:
-    log = (root / f"log{seed}").open("w")
-    command = [sys.executable, "-m", "tests.commit.writer", str(root), str(seed)]
-    with log:
-        return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, text=True)
-
-
-def said(root: Path) -> list[str]:
-    """What the writers said; the last line of one that was killed may be cut off."""
-    lines = []
-    for log in sorted(root.glob("log*")):
-        lines += log.read_text().split("\n")[:-1]
-    return lines
-
-
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("read", [later, as_onnx_does])
 @pytest.mark.parametrize("kills", [False, True], ids=["two writers", "two writers that are killed"])
@@ -91,7 +57,7 @@ def test_a_reader_never_meets_a_mixed_pair(
     whole = [as_onnx_does(source, chance) for source in sources]
     model = external_model(tmp_path / "folder" / "model.onnx", SHAPES, seed=0)
     end, reads, killed = time.monotonic() + SECONDS, 0, 0
-    with writers(tmp_path, 0, 1) as running:
+    with processes(WRITER, tmp_path, 0, 1) as running:
         while time.monotonic() < end:
             assert read(model, chance) in whole
             reads += 1
@@ -99,7 +65,7 @@ def test_a_reader_never_meets_a_mixed_pair(
             if kills and chance.random() < 0.1 and (tmp_path / f"log{victim}").stat().st_size:
                 end_it(running.pop(victim))
                 killed += 1
-                running[2 * killed + victim % 2] = start(tmp_path, 2 * killed + victim % 2)
+                running[2 * killed + victim % 2] = start(WRITER, tmp_path, 2 * killed + victim % 2)
     told = said(tmp_path)
     for name, count in {"reads": reads, "writes": told.count("written"), "kills": killed}.items():
         record_property(name, count)
