@@ -8,7 +8,7 @@ from os import close, listdir, open, readlink  # noqa: A004 - as they are, whate
 from pathlib import Path
 from typing import Any
 
-from onnx_align_pass import AlignError, LayoutPolicy, align_file, recover_folder
+from onnx_align_pass import AlignError, LayoutPolicy, align_file, prune_file, recover_folder
 from onnx_align_pass.inlining import inline_file
 from onnx_align_pass.renaming import rename_file
 from onnx_align_pass.shared import align_shared
@@ -49,6 +49,8 @@ def call(task: dict[str, Any]) -> list[str]:
     if task["call"] == "recover":
         found = recover_folder(Path(task["folder"]))
         return [leftover.outcome for leftover in found]
+    if task["call"] == "prune":
+        return [one.path.name for one in prune_file(task["source"]).removed]
     if task["call"] == "rename":
         keywords = {name: task[name] for name in RENAME if name in task}
         renamed = rename_file(task["source"], task["destination"], **keywords)
@@ -63,6 +65,8 @@ def call(task: dict[str, Any]) -> list[str]:
         "durable": task.get("durable", True),
         "verify": task.get("verify", False),
     }
+    if "keep_old_data" in task:
+        options["keep_old_data"] = task["keep_old_data"]
     if task["call"] == "share":
         named = {"shared_data": task["shared_data"], **options}
         report = align_shared(task["sources"], task["destination"], **named)
