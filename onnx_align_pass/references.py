@@ -12,7 +12,7 @@ from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import inode
+from onnx_align_pass.paths import Inode, inode
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
@@ -97,7 +97,7 @@ class References:
                     continue
                 names = self.of(other)
                 if isinstance(names, frozenset):
-                    if any(inode(other.parent / name) == wanted for name in names):
+                    if any(_leads_to(wanted, other.parent / name) for name in names):
                         users.append(other)
                 elif other.suffix.lower() != ".onnx" and not _fails(other, names):
                     continue  # no model, as its name says
@@ -114,6 +114,13 @@ def _state(model: Path) -> FileIdentity | None:
         return FileIdentity.of(os.stat(model))
     except (OSError, ValueError):
         return None
+
+
+def _leads_to(wanted: Inode, path: Path) -> bool:
+    try:
+        return inode(path) == wanted
+    except PermissionError:  # behind a folder that this user may not enter: none of his files
+        return False
 
 
 def _fails(model: Path, why: ModelError) -> bool:

@@ -67,11 +67,14 @@ def _staging_folders(folder: Path, model_name: str | None) -> Iterator[Path]:
     prefix = "." if model_name is None else staging_prefix(model_name)
     try:
         names = os.listdir(folder)
-    except OSError:
+        for path in (folder / name for name in names if name.startswith(prefix)):
+            if is_staging_name(path.name) and not path.is_symlink() and path.is_dir():
+                yield path
+    except (FileNotFoundError, NotADirectoryError):
         return
-    for path in (folder / name for name in names if name.startswith(prefix)):
-        if is_staging_name(path.name) and not path.is_symlink() and path.is_dir():
-            yield path
+    except OSError as error:
+        if model_name is None or not isinstance(error, PermissionError):
+            raise WriteError.of(error, folder, doing="looking for leftovers") from None
 
 
 def _recover(path: Path, names: Names) -> Leftover:
