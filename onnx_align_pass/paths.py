@@ -32,7 +32,6 @@ _NOTHING = frozenset(
         errno.ELOOP,
         errno.ENAMETOOLONG,
         errno.EINVAL,  # a name that this system does not have
-        errno.EACCES,  # behind a folder that this user may not enter: no file of the run
     }
 )
 """Errnos that say that a path leads nowhere. Others say nothing of what is there."""

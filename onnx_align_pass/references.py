@@ -12,7 +12,7 @@ from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import alike, inode, is_one_name, same_file
+from onnx_align_pass.paths import Inode, alike, inode, is_one_name, same_file
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
@@ -97,8 +97,7 @@ class References:
                     continue
                 names = self.of(other)
                 if isinstance(names, frozenset):
-                    paths = [other.parent / name for name in names]
-                    if any(inode(one) == wanted or same_file(one, data) for one in paths):
+                    if any(_leads_to(wanted, data, other.parent / name) for name in names):
                         users.append(other)
                 elif other.suffix.lower() != ".onnx" and not _fails(other, names):
                     continue  # no model, as its name says
@@ -122,6 +121,13 @@ def _state(model: Path) -> FileIdentity | None:
         return FileIdentity.of(os.stat(model))
     except (OSError, ValueError):
         return None
+
+
+def _leads_to(wanted: Inode, data: Path, path: Path) -> bool:
+    try:
+        return inode(path) == wanted or same_file(path, data)
+    except PermissionError:  # behind a folder that this user may not enter: none of his files
+        return False
 
 
 def _fails(model: Path, why: ModelError) -> bool:

@@ -159,7 +159,8 @@ class Run:
         *,
         unchanged: bool = False,
     ) -> ModelAlignment:
-        plan = prepared.plan
+        plan, there = prepared.plan, self.destination.folder
+        left = [name for name in replacement.superseded if os.path.lexists(there / name)]
         return ModelAlignment(
             source=prepared.skeleton.path,
             destination=self.destination.model,
@@ -172,16 +173,13 @@ class Run:
             header_bytes=plan.header_bytes,
             model_bytes=written.model_bytes,
             unchanged=unchanged,
-            removed=tuple(
-                name
-                for name in replacement.superseded
-                if not os.path.lexists(self.destination.folder / name)
-            ),
+            removed=tuple(name for name in replacement.superseded if name not in left),
             verified=not unchanged and self.options.verify,
             moved=written.moved,
             notes=(
                 *plan.notes,
                 *replacement.notes,
+                *(f"{name} is left: it could not be removed" for name in left),
                 *(f"{one.path.name}: {one.outcome}: {one.reason}" for one in self.leftovers),
             ),
             seconds=time.perf_counter() - self.started,

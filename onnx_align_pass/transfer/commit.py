@@ -119,7 +119,7 @@ def _still_the_same(folder: Path, journal: Journal) -> None:
 def _write_down(staging: Path, journal: Journal, durable: bool) -> None:
     written = write_journal(staging, journal)
     if durable:
-        with written.open("rb+") as file:
+        with written.open("rb+", buffering=0) as file:
             kernel.sync_file(file.fileno())
     written.rename(staging / JOURNAL)
     if durable:

@@ -117,7 +117,7 @@ def _stamp(staging: Path) -> Path:
 def write_journal(staging: Path, journal: Journal) -> Path:
     """Write the journal to a file that takes effect once it is synced and renamed to `JOURNAL`."""
     path = staging / f"{JOURNAL}.new"
-    path.write_text(json.dumps(asdict(journal)), encoding="utf-8")
+    path.write_bytes(json.dumps(asdict(journal)).encode())
     return path
 
 

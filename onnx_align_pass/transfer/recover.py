@@ -68,12 +68,15 @@ def _staging_folders(folder: Path, model_name: str | None) -> Iterator[Path]:
     prefix = "." if model_name is None else alike(staging_prefix(model_name))
     try:
         names = os.listdir(folder)
-    except OSError:
+        # Where upper and lower case are one, the run may have spelled the name otherwise.
+        for path in (folder / name for name in names if alike(name).startswith(prefix)):
+            if is_staging_name(path.name) and not path.is_symlink() and path.is_dir():
+                yield path
+    except (FileNotFoundError, NotADirectoryError):
         return
-    # Where upper and lower case are one, the run may have spelled the name otherwise.
-    for path in (folder / name for name in names if alike(name).startswith(prefix)):
-        if is_staging_name(path.name) and not path.is_symlink() and path.is_dir():
-            yield path
+    except OSError as error:
+        if model_name is None or not isinstance(error, PermissionError):
+            raise WriteError.of(error, folder, doing="looking for leftovers") from None
 
 
 def _recover(path: Path, names: Names) -> Leftover:

@@ -47,7 +47,7 @@ def answer_one(task: dict[str, Any]) -> None:
     child = os.fork()
     if child == 0:
         os.close(result_read)
-        os.read(leave_read, 1)
+        os.readv(leave_read, [bytearray(1)])  # no call that a run makes: it may be traced or not
         result = perform(task)
         os.write(result_write, json.dumps(result).encode())
         os._exit(0)

@@ -23,12 +23,13 @@ pytestmark = pytest.mark.needs_strace
 
 EVERY: dict[str, int] = {"fresh": 200, "in_place": 350, "overwrite": 450}
 """Scenes that are killed at every call, and how many calls they make at least."""
+PLAYED = [*SCENES.values(), *RENAMES.values(), INLINE]
 COPYING = ("ioctl", "ftruncate", "splice", "copy_file_range", "preadv2", "pwrite64", "pwritev2")
 NO_SPLICE = "splice:error=EINVAL"
 NO_RANGE = "copy_file_range:error=EXDEV"
 
 
-@pytest.mark.parametrize("scene", [*SCENES.values(), *RENAMES.values(), INLINE], ids=str)
+@pytest.mark.parametrize("scene", PLAYED, ids=lambda one: one.name)
 def test_every_call_is_one_that_is_tried(scene: Scene, tracer: Tracer, tmp_path: Path) -> None:
     scene.build(tmp_path)
     assert {one.name for one in calls_of(tracer, scene.task(tmp_path))} & {*CHANGES}
