@@ -42,6 +42,8 @@ _MOST_DIMS: Final = 64
 _USUAL_BYTES: Final = 512
 """An external TensorProto that is larger holds more than its entries: a look is worth its time."""
 _MOST_DIGITS: Final = 80
+_MOST_LETTERS: Final = 1 << 15
+"""Of a location: no system has longer paths, and to resolve one takes the square of its length."""
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
 OFFSET_DERIVED: Final = "no offset: taken as 0"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
@@ -226,6 +228,9 @@ def _plain(facts: TensorFacts, location: str, file: Path) -> str:
         raise _bad_location(facts, file, "it is external but names no location", None)
     if not isinstance(location, str):  # protobuf hands out bytes when text is not UTF-8
         raise _bad_location(facts, file, "its location is not UTF-8", repr(location))
+    if len(location) > _MOST_LETTERS:
+        long = f"{len(location):,} characters"
+        raise _bad_location(facts, file, "its location is longer than any path", long)
     parts = location.split("/")
     if (
         location.startswith("/")

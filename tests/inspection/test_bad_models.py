@@ -62,6 +62,7 @@ FAULTS = {
     "bad-location": (
         *("external_without_entries", "external_without_location", "location_empty"),
         *("location_dot", "location_trailing_slash", "location_not_utf8"),
+        "location_of_endless_folders",
     ),
     "data-file-missing": (
         *("location_missing", "location_missing_folder", "location_url", "location_in_memory"),
