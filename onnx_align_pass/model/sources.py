@@ -39,8 +39,6 @@ __all__ = [
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
 _MOST_DIMS: Final = 64
-_USUAL_BYTES: Final = 512
-"""An external TensorProto that is larger holds more than its entries: a look is worth its time."""
 _MOST_DIGITS: Final = 80
 _MOST_LETTERS: Final = 1 << 15
 """Of a location: no system has longer paths, and to resolve one takes the square of its length."""
@@ -153,8 +151,7 @@ def _decoded(
 
 
 def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
-    field = TYPED_FIELD_OF.get(tensor.data_type)
-    if field is None:
+    if tensor.data_type not in TYPED_FIELD_OF:
         raise TensorError(
             f"external data of type {facts.dtype} cannot be sized",
             tensor=facts.slot.name,
@@ -164,10 +161,16 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
         )
     if tensor.HasField("segment"):
         raise _segment(facts, skeleton)
-    if tensor.raw_data or getattr(tensor, field) or tensor.ByteSize() > _USUAL_BYTES:
+    if (  # spelt out: asked of every external tensor
+        tensor.raw_data
+        or tensor.float_data
+        or tensor.int32_data
+        or tensor.int64_data
+        or tensor.double_data
+        or tensor.uint64_data
+    ):
         held = [one.name for one, value in tensor.ListFields() if one.number in _PAYLOAD and value]
-        if held:
-            raise _twice(facts, skeleton, ["external data", *held])
+        raise _twice(facts, skeleton, ["external data", *held])
     notes: tuple[str, ...] = ()
     entries = tensor.external_data[:]  # a slice is read faster than an iterator
     if len(entries) == 3:
