@@ -39,9 +39,9 @@ __all__ = [
 _PAYLOAD: Final = {*TYPED_FIELDS, onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number}
 _EXTERNAL: Final = onnx.TensorProto.EXTERNAL
 _MOST_DIMS: Final = 64
-_USUAL_BYTES: Final = 512
-"""An external TensorProto that is larger holds more than its entries: a look is worth its time."""
 _MOST_DIGITS: Final = 80
+_MOST_LETTERS: Final = 1 << 15
+"""Of a location: no system has longer paths, and to resolve one takes the square of its length."""
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
 OFFSET_DERIVED: Final = "no offset: taken as 0"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
@@ -151,8 +151,7 @@ def _decoded(
 
 
 def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) -> Located:
-    field = TYPED_FIELD_OF.get(tensor.data_type)
-    if field is None:
+    if tensor.data_type not in TYPED_FIELD_OF:
         raise TensorError(
             f"external data of type {facts.dtype} cannot be sized",
             tensor=facts.slot.name,
@@ -162,10 +161,16 @@ def _external(facts: TensorFacts, tensor: onnx.TensorProto, skeleton: Skeleton) 
         )
     if tensor.HasField("segment"):
         raise _segment(facts, skeleton)
-    if tensor.raw_data or getattr(tensor, field) or tensor.ByteSize() > _USUAL_BYTES:
+    if (  # spelt out: asked of every external tensor
+        tensor.raw_data
+        or tensor.float_data
+        or tensor.int32_data
+        or tensor.int64_data
+        or tensor.double_data
+        or tensor.uint64_data
+    ):
         held = [one.name for one, value in tensor.ListFields() if one.number in _PAYLOAD and value]
-        if held:
-            raise _twice(facts, skeleton, ["external data", *held])
+        raise _twice(facts, skeleton, ["external data", *held])
     notes: tuple[str, ...] = ()
     entries = tensor.external_data[:]  # a slice is read faster than an iterator
     if len(entries) == 3:
@@ -226,6 +231,9 @@ def _plain(facts: TensorFacts, location: str, file: Path) -> str:
         raise _bad_location(facts, file, "it is external but names no location", None)
     if not isinstance(location, str):  # protobuf hands out bytes when text is not UTF-8
         raise _bad_location(facts, file, "its location is not UTF-8", repr(location))
+    if len(location) > _MOST_LETTERS:
+        long = f"{len(location):,} characters"
+        raise _bad_location(facts, file, "its location is longer than any path", long)
     parts = location.split("/")
     if (
         location.startswith("/")

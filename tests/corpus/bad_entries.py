@@ -139,6 +139,11 @@ for _name, _line, _bad in (
         merged(ENTRIES, TensorProto(float_data=[1.0] * COUNT)),
     ),
     (
+        "external_and_one_number_of_another_type",
+        "EXTERNAL, with a number in a field of another type too: little is enough.",
+        merged(ENTRIES, TensorProto(int32_data=[1])),
+    ),
+    (
         "raw_data_and_float_data",
         "raw_data and float_data together.",
         merged(inside(FLOAT, COUNT), TensorProto(float_data=[1.0] * COUNT)),

@@ -111,6 +111,9 @@ BAD.add("location_nul", "A location with a NUL.")(nowhere("w\0.data"))
 BAD.add("location_too_long", "A location of 5,000 letters, more than a path may have.")(
     nowhere("w" * 5_000)
 )
+BAD.add("location_of_endless_folders", "A location of 200,000 folders in each other.")(
+    nowhere("w/" * 200_000 + "w")
+)
 BAD.add("location_url", "A location that is a URL.")(nowhere("https://example.com/w.data"))
 BAD.add("location_in_memory", "A location that means memory to onnxruntime.")(
     nowhere("*/_ORT_MEM_ADDR_/*")

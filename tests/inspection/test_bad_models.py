@@ -40,7 +40,7 @@ FAULTS = {
     ),
     "bytes-twice": (
         *("external_and_raw_data", "external_and_float_data", "raw_data_and_float_data"),
-        "float_data_and_int32_data",
+        *("float_data_and_int32_data", "external_and_one_number_of_another_type"),
     ),
     "stray-bytes": ("raw_data_of_empty", "string_in_raw_data"),
     "unsized-type": (
@@ -62,6 +62,7 @@ FAULTS = {
     "bad-location": (
         *("external_without_entries", "external_without_location", "location_empty"),
         *("location_dot", "location_trailing_slash", "location_not_utf8"),
+        "location_of_endless_folders",
     ),
     "data-file-missing": (
         *("location_missing", "location_missing_folder", "location_url", "location_in_memory"),
