@@ -5,16 +5,18 @@ from __future__ import annotations
 import errno
 from typing import Final
 
-__all__ = ["CURES"]
+__all__ = ["CURES", "NO_ROOM"]
 
 _MAY_NOT: Final = "Choose a folder that you may write to."
 _ROOM: Final = "Free some space, or write to another disk."
+NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""No room for a file, or for the name of one."""
 CURES: Final = {
     errno.EACCES: _MAY_NOT,
     errno.EPERM: _MAY_NOT,
     errno.EROFS: _MAY_NOT,
     errno.ENOSPC: _ROOM,
-    errno.EDQUOT: _ROOM,
+    errno.EDQUOT: "Free some of what counts for the quota, or write to another disk.",
     errno.EFBIG: "The file system or `ulimit -f` limits a file's size: shard the data files.",
     errno.EIO: "The disk or its connection fails: check it, or write to another disk.",
     errno.EMFILE: "Raise the limit of open files: `ulimit -n`.",

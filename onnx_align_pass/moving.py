@@ -72,7 +72,7 @@ def move(
     check_model_size(prepared, None if too_large_already else PROTOBUF_MAX_BYTES)
     with Stage(destination.folder, destination.model.name) as stage, Ladder() as ladder:
         staging = _Staging(plan, stage, files, ladder, progress, durable=durable)
-        with explained(destination.model, staging.needed):
+        with explained(destination.model, staging.needed, stage=stage):
             done = staging.fill(bridged=_replaces(replacement))
 
         def recheck() -> None:
@@ -82,7 +82,7 @@ def move(
         files.verify_unchanged()
         files.close()  # as in `write`
         progress.phase(PUBLISHING)
-        with explained(destination.model, staging.needed, reads=False):
+        with explained(destination.model, staging.needed, reads=False, stage=stage):
             commit(
                 stage,
                 journal_of(stage, destination, replacement),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onnx_align_pass.cures import NO_ROOM
 from onnx_align_pass.destination import Destination, Replacement
 from onnx_align_pass.errors import DiskFullError, ModelError, WriteError
 from onnx_align_pass.model.bind import relocate
@@ -27,9 +27,6 @@ from onnx_align_pass.transfer.recover import is_staging_name
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
 __all__ = ["Job", "Written", "explained", "journal_of", "model_job", "stage_job", "write"]
-
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
-
 
 @dataclass(frozen=True, slots=True)
 class Written:
@@ -77,7 +74,7 @@ def write(
         needed = sum(job.size for job in jobs)
         progress.begin(destination.model.name, needed - prepared.plan.padding_bytes)
         for job in jobs:
-            with explained(job.final, needed):
+            with explained(job.final, needed, stage=stage):
                 stage_job(stage, job, files, ladder, progress, durable=durable)
                 if verify:
                     progress.phase("verifying")
@@ -92,7 +89,7 @@ def write(
         files.close()
         progress.phase(PUBLISHING)
         journal = journal_of(stage, destination, replacement)
-        with explained(destination.model, needed, reads=False):
+        with explained(destination.model, needed, reads=False, stage=stage):
             commit(
                 stage,
                 journal,
@@ -195,13 +192,16 @@ def journal_of(stage: Stage, destination: Destination, replacement: Replacement)
 
 
 @contextmanager
-def explained(final: Path, needed: int, *, reads: bool = True) -> Iterator[None]:
+def explained(
+    final: Path, needed: int, *, reads: bool = True, stage: Stage | None = None
+) -> Iterator[None]:
     """Turn an operating system's error into one that names the file and the cure.
 
     Args:
         final: The file that is being written.
         needed: Bytes that the run needs.
         reads: Whether a source may be what failed.
+        stage: Whose files take room that was free before.
 
     Raises:
         ModelError: A source could not be read.
@@ -216,8 +216,9 @@ def explained(final: Path, needed: int, *, reads: bool = True) -> Iterator[None]
                 file=str(error.filename),
                 hint="Check the disk or its connection; copy the model elsewhere and run again.",
             ) from None
-        if error.errno in _NO_ROOM:
-            raise DiskFullError(final, needed, error) from None
+        if error.errno in NO_ROOM:
+            held = 0 if stage is None else stage.held()
+            raise DiskFullError(final, needed, error, held=held) from None
         raise WriteError.of(error, final) from None
 
 

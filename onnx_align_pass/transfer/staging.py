@@ -28,6 +28,7 @@ _FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 _MAX_NAME_BYTES = 200
+_BLOCK_BYTES = 512  # of `st_blocks`, whatever the file system's are
 
 
 def staging_prefix(model_name: str) -> str:
@@ -156,6 +157,13 @@ class Stage:
             os.close(fd)
             raise
         return fd
+
+    def held(self) -> int:
+        """Bytes of the disk that the files made so far take."""
+        paths = [Path(place, name) for place, _, names in os.walk(self.path) for name in names]
+        found = [path.lstat() for path in paths]
+        blocks = (getattr(one, "st_blocks", 0) for one in found if one.st_nlink == 1)
+        return sum(blocks) * _BLOCK_BYTES
 
     def keep(self) -> None:
         """Leave the folder where it is at the end: a later run finishes what it holds."""
