@@ -28,6 +28,7 @@ from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
 __all__ = ["Job", "Written", "explained", "journal_of", "model_job", "stage_job", "write"]
 
+
 @dataclass(frozen=True, slots=True)
 class Written:
     """What was published."""
