@@ -26,6 +26,7 @@ CURES: Final = {
     errno.ENOENT: "A folder of the path is missing: make it, then run again.",
     errno.ENOTDIR: "A part of the path is a file: choose a path through folders.",
     errno.EISDIR: "A folder has this name: choose another name.",
+    errno.EXDEV: "A folder below is mounted by itself: keep the data beside the model.",
     errno.EBUSY: "Something else uses it: close that, then run again.",
 }
 """What to do about an operating system's error, by errno."""
