@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,7 +71,11 @@ def move(
     replacement = destination.examine(prepared, references)
     too_large_already = plan.skeleton.size > PROTOBUF_MAX_BYTES
     check_model_size(prepared, None if too_large_already else PROTOBUF_MAX_BYTES)
-    with Stage(destination.folder, destination.model.name) as stage, Ladder() as ladder:
+    with (
+        Stage(destination.folder, destination.model.name) as stage,
+        closing(files),
+        Ladder() as ladder,
+    ):
         staging = _Staging(plan, stage, files, ladder, progress, durable=durable)
         with explained(destination.model, staging.needed, stage=stage):
             done = staging.fill(bridged=_replaces(replacement))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,7 +71,8 @@ def write(
         WriteError: Writing or publishing failed.
         ModelError: A source cannot be read, or changed meanwhile.
     """
-    with Stage(destination.folder, destination.model.name) as stage:
+    files.close()  # to stage takes descriptors, and so does to remove what was staged
+    with Stage(destination.folder, destination.model.name) as stage, closing(files):
         jobs = _jobs(stage, prepared, destination, replacement)
         needed = sum(job.size for job in jobs)
         progress.begin(destination.model.name, needed - prepared.plan.padding_bytes)
@@ -150,7 +152,7 @@ def stage_job(
         ModelError: A source cannot be read.
         OSError: `filename` is the source where reading it failed.
     """
-    fd = stage.create(job.path, job.like)
+    fd = _created(stage, job, files)
     try:
         write_pieces(
             fd,
@@ -163,6 +165,16 @@ def stage_job(
         )
     finally:
         os.close(fd)
+
+
+def _created(stage: Stage, job: Job, files: SourceFiles) -> int:
+    try:
+        return stage.create(job.path, job.like)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+    files.close()  # they are opened again when they are read
+    return stage.create(job.path, job.like)
 
 
 def _stat(path: Path) -> os.stat_result | None:

@@ -1,4 +1,4 @@
-"""A disk that is full at one point of the run or another: the pair is whole, and nothing is left."""
+"""A disk that is full at one point of a run or another: the pair is whole, and nothing is left."""
 
 from __future__ import annotations
 

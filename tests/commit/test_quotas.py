@@ -42,19 +42,19 @@ def limit(folder: Path, size: str) -> None:
     subprocess.run(["sync", "-f", folder], check=True)
     # By way of the root: what is over its quota may not even be given another.
     number = f"0/{volume_of(folder)}"
-    command = ["btrfs", "qgroup", "limit", size, number, folder.parent]
+    command = ["btrfs", "qgroup", "limit", size, number, str(folder.parent)]
     subprocess.run(command, check=True, capture_output=True)
 
 
 def volume_of(folder: Path) -> str:
-    command = ["btrfs", "inspect-internal", "rootid", folder]
+    command = ["btrfs", "inspect-internal", "rootid", str(folder)]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def used(folder: Path) -> int:
     """Bytes that count for the quota."""
     subprocess.run(["sync", "-f", folder], check=True)
-    command = ["btrfs", "qgroup", "show", "--raw", "-f", folder]
+    command = ["btrfs", "qgroup", "show", "--raw", "-f", str(folder)]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     return int(lines[-1].split()[1])
 
