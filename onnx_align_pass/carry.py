@@ -163,7 +163,7 @@ def _carry(
     durable: bool,
 ) -> None:
     size, like = files.size(path), _replaced(final)
-    with Stage(final.parent, final.name) as stage, explained(final, size):
+    with Stage(final.parent, final.name) as stage, explained(final, size, stage=stage):
         staged = stage.data_path(final.name)
         fd = stage.create(staged, like)
         try:

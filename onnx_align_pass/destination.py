@@ -221,6 +221,12 @@ class Destination:
                 file=path,
                 hint="Name the data file otherwise.",
             )
+        if path.parent.is_dir() and path.parent.stat().st_dev != self.folder.stat().st_dev:
+            raise DestinationError(
+                "the data file would lie on another file system than the model",
+                file=path,
+                hint="Keep the data beside the model: name the data file otherwise.",
+            )
         parent, folder = os.path.realpath(path.parent), os.path.realpath(self.folder)
         if os.path.commonpath([parent, folder]) != folder:
             raise DestinationError(

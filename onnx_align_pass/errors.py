@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import ClassVar
 
-from onnx_align_pass.cures import CURES
+from onnx_align_pass.cures import CURES, NO_ROOM
 from onnx_align_pass.printable import printable
 
 __all__ = [
@@ -364,6 +364,8 @@ class WriteError(AlignError):
     @classmethod
     def of(cls, error: OSError, file: Path | str, *, doing: str = "writing") -> WriteError:
         """Name the file and the step of an operating system error."""
+        if error.errno in NO_ROOM:
+            return DiskFullError(file, None, error, doing=doing)
         reason = error.strerror or str(error)
         hint = CURES.get(error.errno or 0)
         return WriteError(f"{doing} failed: {reason}", file=file, hint=hint)
@@ -372,19 +374,33 @@ class WriteError(AlignError):
 class DiskFullError(WriteError):
     """The file system has no room for the result, or the user's quota has not."""
 
-    def __init__(self, file: Path | str, needed: int, error: OSError) -> None:
+    def __init__(
+        self,
+        file: Path | str,
+        needed: int | None,
+        error: OSError,
+        *,
+        doing: str = "writing",
+        held: int = 0,
+    ) -> None:
+        code = error.errno or errno.ENOSPC
         super().__init__(
-            f"no room: {error.strerror or os.strerror(errno.ENOSPC)}",
+            f"{doing} failed: {error.strerror or os.strerror(code)}",
             file=file,
-            needed=f"{needed:,} bytes",
-            found=_free(file),
-            hint=CURES[errno.ENOSPC],
+            needed=None if needed is None else f"{needed:,} bytes",
+            found=_room(Path(file).parent, held, code),
+            hint=CURES[code],
         )
 
 
-def _free(file: Path | str) -> str | None:
+def _room(folder: Path, held: int, code: int) -> str | None:
+    """What a file system had left before a run took `held` bytes of it; None: it does not say."""
     try:
-        found = os.statvfs(Path(file).parent)
-    except (OSError, AttributeError):
+        there = next(one for one in (folder, *folder.parents) if os.path.isdir(one))
+        found = os.statvfs(there)
+    except (OSError, AttributeError, StopIteration):
         return None
-    return f"{found.f_bavail * found.f_frsize:,} bytes free"
+    room = f"{found.f_bavail * found.f_frsize + held:,} bytes free"
+    if code == errno.EDQUOT:
+        return f"{room}, of which a quota allows less"
+    return f"{room}, but for no more files" if found.f_files and not found.f_favail else room

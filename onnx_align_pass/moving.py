@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -87,9 +88,13 @@ def move(
     replacement = destination.examine(prepared, references)
     too_large_already = plan.skeleton.size > PROTOBUF_MAX_BYTES
     check_model_size(prepared, None if too_large_already else PROTOBUF_MAX_BYTES)
-    with Stage(destination.folder, destination.model.name) as stage, Ladder() as ladder:
+    with (
+        Stage(destination.folder, destination.model.name) as stage,
+        closing(files),
+        Ladder() as ladder,
+    ):
         staging = _Staging(plan, stage, files, ladder, progress, durable=durable)
-        with explained(destination.model, staging.needed):
+        with explained(destination.model, staging.needed, stage=stage):
             done = staging.fill(bridged=_replaces(replacement))
 
         def recheck() -> None:
@@ -99,8 +104,8 @@ def move(
         files.verify_unchanged()
         files.close()  # as in `write`
         progress.phase(PUBLISHING)
-        journal = journal_of(stage, destination, replacement)
-        with explained(destination.model, staging.needed, reads=False):
+        with explained(destination.model, staging.needed, reads=False, stage=stage):
+            journal = journal_of(stage, destination, replacement)
             commit(
                 stage,
                 journal,

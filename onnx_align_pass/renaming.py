@@ -180,8 +180,13 @@ def _check_removable(plan: Relocation, files: SourceFiles) -> None:
     for folder in {path.parent for path in (plan.source, *plan.old_paths)}:
         if not os.access(folder, os.W_OK | os.X_OK):
             files.verify_unchanged()
-            denied = OSError(errno.EACCES, os.strerror(errno.EACCES))
+            code = errno.EROFS if _is_read_only(folder) else errno.EACCES
+            denied = OSError(code, os.strerror(code))
             raise WriteError.of(denied, folder, doing="removing what would be left there")
+
+
+def _is_read_only(folder: Path) -> bool:
+    return hasattr(os, "statvfs") and bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
 
 
 def _published(

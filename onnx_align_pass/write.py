@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from onnx_align_pass.cures import NO_ROOM
 from onnx_align_pass.destination import Destination, Replacement
 from onnx_align_pass.errors import DiskFullError, ModelError, WriteError
 from onnx_align_pass.model.bind import relocate
@@ -28,8 +29,6 @@ from onnx_align_pass.transfer.recover import is_staging_name
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
 __all__ = ["Job", "Written", "explained", "journal_of", "model_job", "stage_job", "write"]
-
-_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +72,13 @@ def write(
         WriteError: Writing or publishing failed.
         ModelError: A source cannot be read, or changed meanwhile.
     """
-    with Stage(destination.folder, destination.model.name) as stage:
+    files.close()  # to stage takes descriptors, and so does to remove what was staged
+    with Stage(destination.folder, destination.model.name) as stage, closing(files):
         jobs = _jobs(stage, prepared, destination, replacement)
         needed = sum(job.size for job in jobs)
         progress.begin(destination.model.name, needed - prepared.plan.padding_bytes)
         for job in jobs:
-            with explained(job.final, needed):
+            with explained(job.final, needed, stage=stage):
                 stage_job(stage, job, files, ladder, progress, durable=durable)
                 if verify:
                     progress.phase("verifying")
@@ -92,7 +92,7 @@ def write(
         # NFS and FUSE keep a file that is open, under a hidden name, and with it its folder.
         files.close()
         progress.phase(PUBLISHING)
-        with explained(destination.model, needed, reads=False):
+        with explained(destination.model, needed, reads=False, stage=stage):
             journal = journal_of(stage, destination, replacement)
             commit(
                 stage,
@@ -153,7 +153,7 @@ def stage_job(
         ModelError: A source cannot be read.
         OSError: `filename` is the source where reading it failed.
     """
-    fd = stage.create(job.path, job.like)
+    fd = _created(stage, job, files)
     try:
         write_pieces(
             fd,
@@ -166,6 +166,16 @@ def stage_job(
         )
     finally:
         os.close(fd)
+
+
+def _created(stage: Stage, job: Job, files: SourceFiles) -> int:
+    try:
+        return stage.create(job.path, job.like)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+    files.close()  # they are opened again when they are read
+    return stage.create(job.path, job.like)
 
 
 def _stat(path: Path) -> os.stat_result | None:
@@ -201,13 +211,16 @@ def journal_of(stage: Stage, destination: Destination, replacement: Replacement)
 
 
 @contextmanager
-def explained(final: Path, needed: int, *, reads: bool = True) -> Iterator[None]:
+def explained(
+    final: Path, needed: int, *, reads: bool = True, stage: Stage | None = None
+) -> Iterator[None]:
     """Turn an operating system's error into one that names the file and the cure.
 
     Args:
         final: The file that is being written.
         needed: Bytes that the run needs.
         reads: Whether a source may be what failed.
+        stage: Whose files take room that was free before.
 
     Raises:
         ModelError: A source could not be read.
@@ -222,8 +235,9 @@ def explained(final: Path, needed: int, *, reads: bool = True) -> Iterator[None]
                 file=str(error.filename),
                 hint="Check the disk or its connection; copy the model elsewhere and run again.",
             ) from None
-        if error.errno in _NO_ROOM:
-            raise DiskFullError(final, needed, error) from None
+        if error.errno in NO_ROOM:
+            held = 0 if stage is None else stage.held()
+            raise DiskFullError(final, needed, error, held=held) from None
         raise WriteError.of(error, final) from None
 
 

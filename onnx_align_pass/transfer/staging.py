@@ -28,6 +28,7 @@ _FLAGS = (
     | getattr(os, "O_BINARY", 0)
 )
 _MAX_NAME_BYTES = 200
+_BLOCK_BYTES = 512  # of `st_blocks`, whatever the file system's are
 
 
 def staging_prefix(model_name: str) -> str:
@@ -91,6 +92,9 @@ class Stage:
             self._make_folder(folder)
             self._begin()
         except BaseException as error:
+            if self.path != folder:
+                with suppress(OSError):  # empty, it takes no descriptor: there may be none
+                    self.path.rmdir()
             self._end(failed=True)
             if isinstance(error, OSError):
                 raise WriteError.of(error, folder, doing="making a staging folder") from None
@@ -158,6 +162,13 @@ class Stage:
             kernel.let_go(fd)
             raise
         return fd
+
+    def held(self) -> int:
+        """Bytes of the disk that the files made so far take."""
+        paths = [Path(place, name) for place, _, names in os.walk(self.path) for name in names]
+        found = [path.lstat() for path in paths]
+        blocks = (getattr(one, "st_blocks", 0) for one in found if one.st_nlink == 1)
+        return sum(blocks) * _BLOCK_BYTES
 
     def keep(self) -> None:
         """Leave the folder where it is at the end: a later run finishes what it holds."""

@@ -106,8 +106,8 @@ def failed(judge: Judge, root: Path, ended: Ended, error: str) -> None:
     told = ended.result
     assert told["error"] in (*OURS, *READING), told
     assert told["file"].startswith(str(root)), told
-    reason = "needed" if told["error"] == "DiskFullError" else reason_of(error)
-    assert reason in told["text"], told
+    assert reason_of(error) in told["text"], told
+    assert ("bytes free" in told["text"]) == (told["error"] == "DiskFullError"), told
     found = snapshot(root)
     if found == judge.after:
         assert "is in place" in told["text"], told

@@ -24,9 +24,9 @@ def test_it() -> None:
 
 def run(folder: Path, required: str, path: str = os.defpath) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(SKIPPING)
-    options = ["-c", ROOT / "pyproject.toml", "-p", "tests.conftest", "-p", "no:cacheprovider"]
+    plain = ["-c", "pyproject.toml", "-p", "tests.conftest", "-p", "no:cacheprovider"]
     return subprocess.run(
-        [sys.executable, "-m", "pytest", *options, folder / "test_it.py"],
+        [sys.executable, "-m", "pytest", *plain, folder / "test_it.py"],
         cwd=ROOT,
         env={**os.environ, "PATH": path, "ONNX_ALIGN_REQUIRE": required},
         capture_output=True,
@@ -37,7 +37,7 @@ def run(folder: Path, required: str, path: str = os.defpath) -> subprocess.Compl
 
 @pytest.mark.parametrize(
     ("required", "fails"),
-    [("", False), ("strace", False), ("root,strace", True), ("root,strace,mount", True)],
+    [("strace,mount", False), ("root,strace,mount", True)],
 )
 def test_a_skip_is_a_failure_where_all_that_it_needs_is_required(
     required: str, fails: bool, tmp_path: Path

@@ -44,4 +44,5 @@ def test_an_error_that_a_user_can_cause_has_a_hint(name: str) -> None:
 def test_whatever_the_system_says_about_writing_there_is_a_hint(code: int) -> None:
     error = WriteError.of(OSError(code, os.strerror(code)), "f")
     assert error.hint
-    assert error.sentence == f"f: writing failed: {os.strerror(code)}"
+    assert error.sentence.startswith(f"f: writing failed: {os.strerror(code)}")
+    assert isinstance(error, errors.DiskFullError) == (code in (errno.ENOSPC, errno.EDQUOT))
