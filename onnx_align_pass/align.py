@@ -47,6 +47,7 @@ def align_file(
         progress: Told of each transfer.
         verify: Read everything back and compare it with its source before it is published.
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
+            Write also what is far larger than the data that it is made from.
         durable: Return only when the result is on the disk; False keeps the order of the commit,
             and leaves the time of writing to the kernel.
         allow_hard_links: Read data files with several links too whose owner is not the model's:
@@ -58,6 +59,8 @@ def align_file(
     Raises:
         UsageError: An option has a value that it cannot have.
         ModelError: The model is missing, broken or refused; the destination is as it was.
+        ExpansionError: Its tensors have the same bytes, and far more would be written than there
+            is; `overwrite` writes it.
         WriteError: Writing failed; the destination is as it was.
     """
     options = Options(
@@ -91,6 +94,7 @@ def plan_file(
 
     Raises:
         ModelError: The model is missing or broken, or its data is.
+        ExpansionError: A run would be refused for it, unless it were told to overwrite.
     """
     path = given_path(source, "source")
     with open_sources(path, allow_hard_links=allow_hard_links) as files:

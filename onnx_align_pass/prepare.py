@@ -97,6 +97,7 @@ def prepare(
     model_name: str,
     in_place: bool,
     skeleton: Skeleton | None = None,
+    allow_expansion: bool = False,
 ) -> Prepared:
     """Read a model, decide for each tensor, make the plan and prove it.
 
@@ -108,6 +109,7 @@ def prepare(
         model_name: Of the result: data files are named after it.
         in_place: Whether data files keep their names.
         skeleton: The model, where it was read already.
+        allow_expansion: See `proven_plan`.
 
     Raises:
         ModelError: The model is broken, or names bytes that cannot be read.
@@ -125,6 +127,7 @@ def prepare(
             *files.notes,
             *rule_notes(storage.rules, [one.facts for one in found.requests]),
         ],
+        allow_expansion=allow_expansion,
     )
     return Prepared(
         found.skeleton,

@@ -13,6 +13,7 @@ import onnx
 
 from onnx_align_pass.errors import ModelError, SourceChangedError
 from onnx_align_pass.inspection.ranges import Claim
+from onnx_align_pass.layout.expansion import Expansion, expansion_of
 from onnx_align_pass.model.contents import check_empty, check_opaque
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
@@ -74,6 +75,12 @@ class Inventory:
                 if length:
                     claims[entry.home].append(Claim(offset, length, index))
         return claims
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """What all tensors have in files, and what these hold of it; shared ranges count once."""
+        sound = (one.source for one in self.entries if one.fault is None)
+        return expansion_of(one for one in sound if isinstance(one, FileSpan))
 
 
 @contextmanager
