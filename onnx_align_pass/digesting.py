@@ -96,7 +96,7 @@ class _Content(NamedTuple):
 
 def _contents(skeleton: Skeleton, files: SourceFiles) -> Iterator[_Content]:
     """Take every tensor's content out of the proto."""
-    for slot, tensor in walk(skeleton.proto, thorough=True):
+    for slot, tensor in walk(skeleton.proto, thorough=True, file=skeleton.path):
         facts = facts_of(slot, tensor, skeleton.path)
         source = content_of(facts, tensor, skeleton)
         if isinstance(source, FileSpan):

@@ -153,7 +153,7 @@ def read_tensors(
     requests: list[TensorRequest] = []
     notes: Counter[str] = Counter()
     feeds = feeds_of(skeleton.proto) if storage.asks_inputs else {}
-    for slot, tensor in walk(skeleton.proto):
+    for slot, tensor in walk(skeleton.proto, file=source):
         facts = facts_of(slot, tensor, source)
         if feeds:
             facts = facts._replace(feeds=feeds.get(slot.place, ()))

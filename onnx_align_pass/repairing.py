@@ -131,4 +131,5 @@ def _refusal(remaining: Sequence[Finding]) -> ModelError:
         needed=first.needed,
         found=first.found,
         hint=hint,
+        code=first.code,
     )

@@ -7,6 +7,7 @@ copied from.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -42,6 +43,7 @@ _MOST_DIMS: Final = 64
 _USUAL_BYTES: Final = 512
 """An external TensorProto that is larger holds more than its entries: a look is worth its time."""
 _MOST_DIGITS: Final = 80
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
 OFFSET_DERIVED: Final = "no offset: taken as 0"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
@@ -231,7 +233,7 @@ def _plain(facts: TensorFacts, location: str, file: Path) -> str:
         location.startswith("/")
         or ".." in parts
         or "\\" in location
-        or any(ord(character) < 32 or ord(character) == 127 for character in location)
+        or _CONTROL.search(location)
         or (len(location) > 1 and location[1] == ":")
     ):
         raise UnsafeDataFileError(
@@ -297,7 +299,11 @@ def _bad_location(
 
 def external_tensors(skeleton: Skeleton) -> Iterator[tuple[Slot, onnx.TensorProto]]:
     """List the tensors of a model that are external, with their slots."""
-    return ((slot, one) for slot, one in walk(skeleton.proto) if one.data_location == _EXTERNAL)
+    return (
+        (slot, one)
+        for slot, one in walk(skeleton.proto, file=skeleton.path)
+        if one.data_location == _EXTERNAL
+    )
 
 
 def location_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> tuple[str, str]:
