@@ -50,6 +50,7 @@ def align_file(
         progress: Told of each transfer.
         verify: Read everything back and compare it with its source before it is published.
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
+            Write also what is far larger than the data that it is made from.
         keep_old_data: Where a model is replaced, write its data under a name that no file had, and
             leave the old: who opens the model and, later, its data reads a pair, old or new.
             `prune_file` removes what was left.
@@ -64,6 +65,8 @@ def align_file(
     Raises:
         UsageError: An option has a value that it cannot have.
         ModelError: The model is missing, broken or refused; the destination is as it was.
+        ExpansionError: Its tensors have the same bytes, and far more would be written than there
+            is; `overwrite` writes it.
         WriteError: Writing failed; the destination is as it was.
     """
     options = Options(
@@ -98,6 +101,7 @@ def plan_file(
 
     Raises:
         ModelError: The model is missing or broken, or its data is.
+        ExpansionError: A run would be refused for it, unless it were told to overwrite.
     """
     path = given_path(source, "source")
     opened = open_sources(path, allow_hard_links=allow_hard_links)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
-from onnx_align_pass.errors import TensorError, VerifyError
+from onnx_align_pass.errors import ExpansionError, TensorError, VerifyError
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.inspection.inventory import Inventory
+from onnx_align_pass.layout.expansion import Expansion, expansion_of
 from onnx_align_pass.model.canonical import canonical
 from onnx_align_pass.model.contents import strip
 from onnx_align_pass.model.difference import first_difference
@@ -16,6 +17,7 @@ from onnx_align_pass.pairing import Pair
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer.difference import Comparer, Side
 from onnx_align_pass.transfer.parts import parts_of
+from onnx_align_pass.transfer.same_bytes import identity_of
 
 __all__ = ["Comparison"]
 
@@ -35,11 +37,13 @@ class Comparison:
     """Bytes that were read in both models."""
     bytes_shared: int = 0
     """Bytes that are the same range of the same file in both: equal, and not read."""
+    _known: dict[Hashable, int | None] = field(default_factory=dict)
+    """Where ranges that tensors share were found to differ: they are read once."""
 
     @property
     def bytes_to_compare(self) -> int:
         """Bytes that will be read in each model, as long as they are equal."""
-        return sum(pair.ours.source.length for pair in self.pairs if not pair.shared)
+        return sum(pair.ours.source.length for pair in self._distinct())
 
     def findings(self, advance: Callable[[int, str], None]) -> Iterator[Finding]:
         """Compare; the first tensor that differs is named with its first byte.
@@ -51,6 +55,11 @@ class Comparison:
             ModelError: A file cannot be read, or changed meanwhile.
             OSError: `filename` is the file where reading it failed.
         """
+        try:
+            self._expansion().check("to read")
+        except ExpansionError as error:
+            yield Finding.of("error", error)
+            return
         comparer = Comparer()
         differing: list[str] = []
         count = 0
@@ -71,6 +80,19 @@ class Comparison:
             yield Finding.of("error", self._others(differing, count - 1))
         yield from self._rest()
 
+    def _expansion(self) -> Expansion:
+        """What is read of both models, of the ranges that both hold."""
+        spans = (span for pair in self._distinct() for span in _spans(pair))
+        return expansion_of(spans, tied=False)
+
+    def _distinct(self) -> Iterable[Pair]:
+        """The pairs that are read: of those of the same ranges one."""
+        found: dict[Hashable, Pair] = {}
+        for pair in self.pairs:
+            if not pair.shared:
+                found.setdefault(_ranges(pair), pair)
+        return found.values()
+
     def _compare(
         self, pair: Pair, comparer: Comparer, advance: Callable[[int, str], None]
     ) -> int | None:
@@ -80,9 +102,12 @@ class Comparison:
         lengths = pair.ours.source.length, pair.theirs.source.length
         if lengths[0] != lengths[1]:  # as may be where elements have no size
             return min(lengths)
-        at = comparer.first_difference(pair.ours, pair.theirs, advance)
-        self.bytes_compared += pair.ours.source.length if at is None else at
-        return at
+        ranges = _ranges(pair)
+        if ranges not in self._known:
+            at = comparer.first_difference(pair.ours, pair.theirs, advance)
+            self.bytes_compared += pair.ours.source.length if at is None else at
+            self._known[ranges] = at
+        return self._known[ranges]
 
     def _first(self, pair: Pair, at: int) -> VerifyError:
         bits = pair.facts.element_bits
@@ -128,6 +153,16 @@ class Comparison:
                 code="proto-differs",
             )
             yield Finding.of("error", error)
+
+
+def _ranges(pair: Pair) -> Hashable:
+    """What two pairs have in common that are read once."""
+    return identity_of(pair.ours.source), identity_of(pair.theirs.source)
+
+
+def _spans(pair: Pair) -> Iterator[FileSpan]:
+    sides = (pair.ours.source, pair.theirs.source)
+    return (one for one in sides if isinstance(one, FileSpan))
 
 
 def _strip(inventory: Inventory) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from onnx_align_pass.errors import ModelError
 from onnx_align_pass.garbage import collector_paused
+from onnx_align_pass.layout.expansion import check_read
 from onnx_align_pass.model.canonical import canonical
 from onnx_align_pass.model.contents import content_of, strip
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
@@ -23,6 +24,7 @@ from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.spans import FileSpan, Source
 from onnx_align_pass.transfer.hashing import Named, hash_sources
 from onnx_align_pass.transfer.open_source import SourceFiles
+from onnx_align_pass.transfer.same_bytes import identity_of
 
 __all__ = ["digest_of"]
 
@@ -35,7 +37,7 @@ _NOTHING: Final = hashlib.sha256().digest()
 def digest_of(path: StrPath, *, progress: Progress = SILENT, allow_hard_links: bool = False) -> str:
     """Compute the content digest of a model: what no layout changes, and all else does.
 
-    Memory is the metadata; the weights are read once.
+    Memory is the metadata; the weights are read once, also where several tensors share them.
 
     Args:
         path: A model.
@@ -47,6 +49,7 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT, allow_hard_links: b
 
     Raises:
         ModelError: The model is missing or broken, or its data is; or it changed meanwhile.
+        ExpansionError: Its tensors overlap so that far more would be read than there is.
     """
     model = given_path(path)
     opened = open_sources(model, allow_hard_links=allow_hard_links)
@@ -54,9 +57,11 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT, allow_hard_links: b
         origin = Origin.of(model, allow_hard_links=allow_hard_links)
         skeleton = read_skeleton(model)
         contents = tuple(_contents(skeleton, files))
-        sources = [Named(one.source, one.name) for one in contents if one.source is not None]
-        progress.begin(model.name, sum(one.source.length for one in sources))
-        hashes = hash_sources(sources, origin.open, progress.advance)
+        check_read(one.source for one in contents if isinstance(one.source, FileSpan))
+        sources = _distinct(contents)
+        progress.begin(model.name, sum(one.source.length for one in sources.values()))
+        found = hash_sources(list(sources.values()), origin.open, progress.advance)
+        hashes = dict(zip(sources, found, strict=True))
         digest = _combine(contents, hashes, canonical(skeleton.proto, model))
         files.verify_unchanged()
     return digest
@@ -88,7 +93,7 @@ class _Content(NamedTuple):
 
 def _contents(skeleton: Skeleton, files: SourceFiles) -> Iterator[_Content]:
     """Take every tensor's content out of the proto."""
-    for slot, tensor in walk(skeleton.proto, thorough=True):
+    for slot, tensor in walk(skeleton.proto, thorough=True, file=skeleton.path):
         facts = facts_of(slot, tensor, skeleton.path)
         source = content_of(facts, tensor, skeleton)
         if isinstance(source, FileSpan):
@@ -97,12 +102,20 @@ def _contents(skeleton: Skeleton, files: SourceFiles) -> Iterator[_Content]:
         yield _Content(slot.place, slot.name, source)
 
 
-def _combine(contents: Sequence[_Content], hashes: Sequence[bytes], rest: bytes) -> str:
-    taken = iter(hashes)
+def _distinct(contents: Iterable[_Content]) -> dict[Hashable, Named]:
+    """What is to be hashed: a range that several tensors share once."""
+    found: dict[Hashable, Named] = {}
+    for one in contents:
+        if one.source is not None:
+            found.setdefault(identity_of(one.source), Named(one.source, one.name))
+    return found
+
+
+def _combine(contents: Sequence[_Content], hashes: Mapping[Hashable, bytes], rest: bytes) -> str:
     records = [
         (one.place.encode(), 0, _NOTHING)
         if one.source is None
-        else (one.place.encode(), one.source.length, next(taken))
+        else (one.place.encode(), one.source.length, hashes[identity_of(one.source)])
         for one in contents
     ]
     digest = hashlib.sha256(_DEFINITION)

@@ -20,6 +20,7 @@ __all__ = [
     "DestinationExistsError",
     "DestinationIsSourceError",
     "DiskFullError",
+    "ExpansionError",
     "ExternalDataError",
     "FileLimitError",
     "LossyLoadError",
@@ -262,6 +263,30 @@ class FileLimitError(ModelError):
     """A file would be larger than its readers can hold, or there would be too many data files."""
 
     usual_hint = "Ask for smaller shards, or choose another reader."
+
+
+class ExpansionError(ModelError):
+    """Tensors name the same bytes over and over: far more would be written than there is."""
+
+    usual_hint = (
+        "No exporter makes such a model: get it from somebody you trust. --force, or overwrite, "
+        "writes it all the same."
+    )
+    usual_code = "expansion"
+
+    def __init__(
+        self, nbytes: int, held_bytes: int, doing: str, *, hint: str | None = None
+    ) -> None:
+        super().__init__(
+            "tensors have the same bytes of their data files: what is small would become huge",
+            needed=f"about the {held_bytes:,} bytes that the data files hold of them",
+            found=f"{nbytes:,} bytes {doing}",
+            hint=hint,
+        )
+        self.nbytes = nbytes
+        """Bytes that would be written, or read."""
+        self.held_bytes = held_bytes
+        """Bytes of data files that they come from."""
 
 
 class LossyLoadError(ModelError):

@@ -38,6 +38,7 @@ def inline_file(
         progress: Told of each transfer.
         verify: Read everything back and compare it with its source before it is published.
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
+            Write also what is far larger than the data that it is made from.
         durable: Return only when the result is on the disk; False keeps the order of the commit,
             and leaves the time of writing to the kernel.
         allow_hard_links: See `align_file`.

@@ -108,6 +108,7 @@ def _report(inventory: Inventory, references: References, *, duplicates: bool) -
     looked = list(look_at_files(inventory, references))
     found = [*find_faults(inventory), *find_hazards(inventory, looked)]
     tied = tied_groups(inventory)
+    duplicates = duplicates and not inventory.expansion.is_bomb  # each of its bytes would be read
     alike = duplicate_groups(inventory) if duplicates else []
     rows = tuple(rows_of(inventory, tied, alike, found))
     by_where = sum_by(rows, lambda row: "inline" if row.file is None else "external")

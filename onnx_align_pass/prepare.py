@@ -102,6 +102,7 @@ def prepare(
     model_name: str,
     in_place: bool,
     skeleton: Skeleton | None = None,
+    allow_expansion: bool = False,
 ) -> Prepared:
     """Read a model, decide for each tensor, make the plan and prove it.
 
@@ -113,6 +114,7 @@ def prepare(
         model_name: Of the result: data files are named after it.
         in_place: Whether data files keep their names.
         skeleton: The model, where it was read already.
+        allow_expansion: See `proven_plan`.
 
     Raises:
         ModelError: The model is broken, or names bytes that cannot be read.
@@ -130,6 +132,7 @@ def prepare(
             *files.notes,
             *rule_notes(storage.rules, [one.facts for one in found.requests]),
         ],
+        allow_expansion=allow_expansion,
     )
     return Prepared(
         found.skeleton,
@@ -155,7 +158,7 @@ def read_tensors(
     requests: list[TensorRequest] = []
     notes: Counter[str] = Counter()
     feeds = feeds_of(skeleton.proto) if storage.asks_inputs else {}
-    for slot, tensor in walk(skeleton.proto):
+    for slot, tensor in walk(skeleton.proto, file=source):
         facts = facts_of(slot, tensor, source)
         if feeds:
             facts = facts._replace(feeds=feeds.get(slot.place, ()))

@@ -44,6 +44,7 @@ def repack(
             files,
             options.storage,
             options.layout,
+            allow_expansion=options.overwrite,
             model_name=destination.model.name,
             in_place=destination.in_place,
         )

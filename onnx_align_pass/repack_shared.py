@@ -48,6 +48,7 @@ def repack_shared(sources: Sequence[Path], folder: Path, options: Options) -> Al
                 options.storage,
                 options.layout,
                 allow_hard_links=options.allow_hard_links,
+                allow_expansion=options.overwrite,
             )
             group = stack.enter_context(opened)
         _check_names(group)

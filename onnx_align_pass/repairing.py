@@ -76,6 +76,7 @@ def repair_file(
             file is not found, or of several for the one with the same file name.
         progress: Told of each transfer.
         overwrite: Replace a destination that exists. Never the source, nor another model's data.
+            Write also what is far larger than the data that it is made from.
         durable: Return only when the result is on the disk.
         allow_hard_links: See `align_file`.
 
@@ -108,6 +109,7 @@ def repair_file(
                 model_name=place.model.name,
                 in_place=False,
                 skeleton=skeleton,
+                allow_expansion=overwrite,
             )
             written = run.publish(prepared, files)
     return RepairReport(path, found.repairs, written=written, notes=found.notes)
@@ -135,4 +137,5 @@ def _refusal(remaining: Sequence[Finding]) -> ModelError:
         needed=first.needed,
         found=first.found,
         hint=hint,
+        code=first.code,
     )

@@ -52,7 +52,7 @@ def align_shared(
         progress: Told of each transfer.
         verify: Read everything back and compare it with its source before it is published.
         overwrite: Replace models that are there and are others. Never a source, nor another
-            model's data.
+            model's data. Write also what is far larger than the data that it is made from.
         durable: Return only when the result is on the disk.
         allow_hard_links: See `align_file`.
 

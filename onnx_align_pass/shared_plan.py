@@ -113,6 +113,7 @@ def opened_group(
     layout: LayoutPolicy,
     *,
     allow_hard_links: bool = False,
+    allow_expansion: bool = False,
 ) -> Iterator[Group]:
     """Read all models, each by its own rules, and make one plan for their tensors.
 
@@ -122,6 +123,7 @@ def opened_group(
         storage: Which tensors are external data.
         layout: How they lie.
         allow_hard_links: See `open_sources`.
+        allow_expansion: See `proven_plan`.
 
     Yields:
         The group, its files open until the end of the context.
@@ -147,6 +149,7 @@ def opened_group(
             files,
             model_name=sources[0].name,
             notes=[*files.notes, *rules],
+            allow_expansion=allow_expansion,
         )
         placements = iter(plan.placements)
         members = [

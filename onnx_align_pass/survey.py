@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DataFileSharedError, DestinationError
 from onnx_align_pass.fresh_names import freshly_named
+from onnx_align_pass.layout.expansion import FileRange, expansion_of, spans_written
 from onnx_align_pass.paths import Inode, inode
 from onnx_align_pass.pieces import check_model_size
 from onnx_align_pass.prepare import open_sources, prepare
 from onnx_align_pass.references import References
 from onnx_align_pass.repack import lies_as_planned
 from onnx_align_pass.run import Options
+from onnx_align_pass.spans import FileSpan
 
 __all__ = ["Surveyed", "survey"]
+
+_SHARE: Final = (
+    "Align them one by one with --shared-data, which stores once what they share; or --force."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +40,8 @@ class Surveyed:
     """Its data files as they are."""
     settled: bool
     """It lies as planned where it is: nothing of it will be written."""
+    copied: tuple[FileRange, ...]
+    """What would be copied of files, which are known by their inodes."""
 
 
 def survey(
@@ -50,6 +59,9 @@ def survey(
     """
     found = tuple(_look(model, source, target, options, references) for model in models)
     _check_names(found)
+    if not options.overwrite:
+        written = (one for model in found if not model.settled for one in model.copied)
+        expansion_of(written, tied=False).check("to write, by all models", hint=_SHARE)
     if target is None and not options.keep_old_data:
         _check_readers(found)
     return found
@@ -69,6 +81,7 @@ def _look(
             files,
             options.storage,
             options.layout,
+            allow_expansion=options.overwrite,
             model_name=model.name,
             in_place=target is None,
         )
@@ -77,6 +90,7 @@ def _look(
         if not settled:
             prepared = freshly_named(prepared, destination)
             destination.examine(prepared, references)
+        copied = tuple(_by_inode(spans_written(prepared.requests, prepared.plan)))
     homes = (inode(prepared.skeleton.data_path(home)) for home in prepared.homes)
     return Surveyed(
         model,
@@ -84,7 +98,17 @@ def _look(
         tuple(_name_of(relative.parent / file.name) for file in prepared.plan.files),
         frozenset(one for one in homes if one is not None),
         settled,
+        copied,
     )
+
+
+def _by_inode(spans: Iterable[FileSpan]) -> Iterator[FileRange]:
+    """Ranges of what the paths lead to: several models may call one file by several names."""
+    known: dict[Path, Inode | None] = {}
+    for path, offset, length in spans:
+        if path not in known:
+            known[path] = inode(path)
+        yield known[path], offset, length
 
 
 def _name_of(relative: Path) -> str:

@@ -43,7 +43,8 @@ Force = Annotated[
     bool,
     typer.Option(
         "--force",
-        help="Replace what exists at DST. Never the source, nor another model's data.",
+        help="Replace what exists at DST, never the source, nor another model's data; and write "
+        "what is far larger than the data it is made from.",
         rich_help_panel=WRITING,
     ),
 ]

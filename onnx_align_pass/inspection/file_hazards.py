@@ -3,6 +3,8 @@
 These are warnings:
 
 - `dots-in-location`, `hub-cache`, `data-file-symlink`, `hard-link`: onnx refuses the data file
+- `unportable-name`: other systems have no file of its name, or people take it for another
+- `names-alike`: some systems take its name for that of another data file
 - `data-in-model`: the data file is the .onnx itself
 - `shared-data-file`: other models point at it; repacked in place, they would read wrong bytes
 - `bad-safetensors`: its header is not as the format has it
@@ -22,6 +24,7 @@ from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.found import Found, found
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.layout.names import SAFETENSORS
+from onnx_align_pass.layout.portable import folded, why_unportable
 
 __all__ = ["find_file_hazards"]
 
@@ -40,11 +43,32 @@ def find_file_hazards(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
             "onnx refuses a location with two dots in it",
             hint="Repack it with another --external-data.",
         )
+    yield from _name(one, inventory)
     if one.report.nbytes is not None:
         yield from _links(one, inventory)
         yield from _header(one)
         yield from _dead(one)
         yield from _wide_gap(one, inventory)
+
+
+def _name(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
+    name = one.report.name
+    reason = why_unportable(name)
+    if reason is not None:
+        yield _warning(
+            one,
+            "unportable-name",
+            "the data file's name is none on all systems",
+            found=reason,
+            hint="Repack it with another --external-data.",
+        )
+    if inventory.names_alike[folded(name)] > 1:
+        yield _warning(
+            one,
+            "names-alike",
+            "where upper and lower case, or ways to write a letter, are one, it is another file",
+            hint="Repack it with an --external-data for all.",
+        )
 
 
 def _links(one: LookedAt, inventory: Inventory) -> Iterator[Found]:

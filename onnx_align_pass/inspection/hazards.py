@@ -5,6 +5,7 @@ These are warnings, but for `model-over-2gib`, which is an error:
 - `shape-input-external`: onnxruntime and shape inference fail where a shape is external
 - `model-over-2gib`, `model-near-2gib`: protobuf reads no more
 - `many-mappings`, `mappings-over-limit`: one a tensor in onnxruntime; Linux allows 65,530
+- `expansion`: tensors overlap, so that a repack would write far more than there is: it is refused
 - `many-tiny-external`: each costs a mapping and its padding, for fewer bytes than that
 
 Those of single tensors are in `odd_tensors`, those of data files in `file_hazards`.
@@ -15,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from onnx_align_pass.errors import ModelError, TensorError
+from onnx_align_pass.errors import ExpansionError, ModelError, TensorError
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.inspection.file_hazards import find_file_hazards
 from onnx_align_pass.inspection.files import LookedAt
@@ -46,9 +47,17 @@ def find_hazards(inventory: Inventory, looked: Sequence[LookedAt]) -> Iterator[F
     yield from _shapes(inventory)
     yield from _model_size(inventory)
     yield from _numbers(inventory)
+    yield from _expansion(inventory)
     yield from find_odd_tensors(inventory)
     for one in looked:
         yield from find_file_hazards(one, inventory)
+
+
+def _expansion(inventory: Inventory) -> Iterator[Found]:
+    try:
+        inventory.expansion.check("that a repack would write")
+    except ExpansionError as error:
+        yield found("warning", error)
 
 
 def _shapes(inventory: Inventory) -> Iterator[Found]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ import onnx
 
 from onnx_align_pass.errors import ModelError, SourceChangedError
 from onnx_align_pass.inspection.ranges import Claim
+from onnx_align_pass.layout.expansion import Expansion, expansion_of
+from onnx_align_pass.layout.portable import folded
 from onnx_align_pass.model.contents import check_empty, check_opaque
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
@@ -65,6 +68,11 @@ class Inventory:
         return {name: self.skeleton.data_path(name) for name in homes}
 
     @cached_property
+    def names_alike(self) -> Counter[str]:
+        """How many data files have a name that is one on some system, by that name."""
+        return Counter(map(folded, self.homes))
+
+    @cached_property
     def claims(self) -> dict[str, list[Claim]]:
         """What tensors have in each data file, in declaration order; empty ones have nothing."""
         claims: dict[str, list[Claim]] = {name: [] for name in self.homes}
@@ -74,6 +82,12 @@ class Inventory:
                 if length:
                     claims[entry.home].append(Claim(offset, length, index))
         return claims
+
+    @cached_property
+    def expansion(self) -> Expansion:
+        """What all tensors have in files, and what these hold of it; shared ranges count once."""
+        sound = (one.source for one in self.entries if one.fault is None)
+        return expansion_of(one for one in sound if isinstance(one, FileSpan))
 
 
 @contextmanager
@@ -95,7 +109,7 @@ def inventory_of(
     """
     with open_sources(model, allow_hard_links=allow_hard_links) as files:
         skeleton = read_skeleton(model)
-        found = walk(skeleton.proto, thorough=thorough)
+        found = walk(skeleton.proto, thorough=thorough, file=model)
         entries = tuple(
             _entry(slot, one, skeleton, files, thorough=thorough) for slot, one in found
         )

@@ -53,6 +53,7 @@ def prepare_model(
     keep_homes: bool = False,
     keeps: Callable[[Collected], str | None] = _keeps_none,
     ahead: Ahead | None = None,
+    allow_expansion: bool = False,
 ) -> Prepared:
     """Serialise a model without its weights, make the plan and prove it.
 
@@ -67,6 +68,7 @@ def prepare_model(
         keeps: Gives the location at which an external tensor goes on being referenced, relative to
             the destination's folder; None where it does not.
         ahead: Makes tensors that are not in files ahead of their writing.
+        allow_expansion: See `proven_plan`.
 
     Raises:
         ModelError: A tensor contradicts itself or names bytes that cannot be read, or onnx-ir
@@ -101,6 +103,7 @@ def prepare_model(
         model_name=destination.name,
         keep_homes=keep_homes,
         notes=[*files.notes, *rule_notes(rules, [one.facts for one in collected])],
+        allow_expansion=allow_expansion,
     )
     if ahead is not None:
         _skip_unwritten(plan, ahead)

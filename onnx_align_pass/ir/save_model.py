@@ -82,6 +82,7 @@ def save_model(model: ir.Model, destination: Destination, options: Options, how:
                 keep_homes=destination.in_place and layout.keeps_homes,
                 keeps=_Shared(path).location if how.shares else _nowhere,
                 ahead=how.ahead,
+                allow_expansion=destination.overwrite,
             )
             return _save(_Held(model, collected, prepared, files), run, how)
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from onnx_align_pass.errors import UsageError
+from onnx_align_pass.layout.portable import folded
 from onnx_align_pass.policy import LayoutPolicy
 
 __all__ = [
@@ -23,7 +24,7 @@ __all__ = [
 
 SAFETENSORS = ".safetensors"
 """The suffix, in small or capital letters, of files that are valid safetensors files."""
-_NO_LOCATION = re.compile(r"\.(?=\.)|[\\\x00-\x1f\x7f\ud800-\udfff]|(?<=^.):", re.DOTALL)
+_NO_LOCATION = re.compile(r"\.(?=\.)|[\\\x00-\x1f\x7f-\x9f\ud800-\udfff]|(?<=^.):", re.DOTALL)
 """What a file may be called, but no `location` may hold: `..`, `\\`, `c:`, control characters, and
 bytes that are not UTF-8."""
 _DOTS = re.compile(r"\.(?=(?:\{_n\})+\.)")
@@ -90,12 +91,23 @@ def is_location(name: str) -> bool:
     return bool(name) and not name.startswith("/") and _NO_LOCATION.search(name) is None
 
 
-def check_names(names: Sequence[str], model_name: str) -> None:
+def check_names(names: Sequence[str], model_name: str, *, everywhere: bool = False) -> None:
     """Prove that files of these names can lie beside each other and a model.
+
+    Args:
+        names: The data files.
+        model_name: The model.
+        everywhere: Also where upper and lower case, or composed and decomposed letters, are one.
 
     Raises:
         UsageError: Two have one name, or one has that of a folder of another.
     """
+    if everywhere:
+        known: dict[str, str] = {}
+        for name in names:
+            other = known.setdefault(folded(name), name)
+            if other != name:
+                raise _clash(f"some systems take its name for that of {other}", name)
     for name, times in Counter(names).items():
         if times > 1:
             raise _clash("two data files would have one name", name)

@@ -182,7 +182,8 @@ class _Planner:
         """Give files and placements their names, now that the number of shards is known."""
         shards = {base: file.shard for base, file in self._open.items()}
         names = [shard_name(one.base, one.shard, shards[one.base]) for one in self._files]
-        check_names(names, self._model_name)
+        # In place there are such files already, and the system tells them apart.
+        check_names(names, self._model_name, everywhere=not self._keep_homes)
         planned = tuple(map(_planned, names, self._files))
         if all(
             name == one.base and one.header is None

@@ -108,7 +108,7 @@ class _Mender:
     def _sized(self) -> list[tuple[TensorFacts, onnx.TensorProto]]:
         """Every tensor whose dtype and shape make a size, or are of none."""
         found = []
-        for slot, tensor in walk(self._skeleton.proto):
+        for slot, tensor in walk(self._skeleton.proto, file=self._skeleton.path):
             try:
                 facts = facts_of(slot, tensor, self._skeleton.path)
             except ModelError as error:

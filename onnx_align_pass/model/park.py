@@ -37,7 +37,7 @@ def park(skeleton: Skeleton) -> dict[str, Parked]:
         ModelError: A tensor contradicts itself, or its entries cannot be followed.
     """
     parked: dict[str, Parked] = {}
-    for slot, tensor in walk(skeleton.proto):
+    for slot, tensor in walk(skeleton.proto, file=skeleton.path):
         facts = facts_of(slot, tensor, skeleton.path)
         if not facts.element_bits and not facts.is_external:
             continue

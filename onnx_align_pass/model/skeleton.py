@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,9 @@ CUT_BYTES: Final = 1024
 """Messages and weights up to this size are read; the default size threshold of the policy."""
 MAX_SKELETON_BYTES: Final = 1 << 30
 """Metadata over this is refused: it is no model, and protobuf could not hold it."""
+MAX_FIELDS: Final = 5_000_000
+"""Nodes, tensors, names ... in messages that are looked into. The largest models have a tenth of
+it; and empty messages, of two bytes, take protobuf a hundred bytes of memory each."""
 MAX_DEPTH: Final = 100
 """Protobuf's own limit of nested messages."""
 
@@ -135,6 +139,7 @@ class _Reader:
         self._wire = WireReader(path, fd)
         self._cut_bytes = cut_bytes
         self._kept_bytes = 0
+        self._fields = 0
         self._result = Skeleton(
             path=path, size=self._wire.size, proto=onnx.ModelProto(), mark=os.urandom(16)
         )
@@ -177,6 +182,9 @@ class _Reader:
         out: list[bytes] = []
         kept = start
         for number, wire, tag_at, content, after in fields_of(self._wire, start, end):
+            self._fields += 1
+            if self._fields > MAX_FIELDS:
+                raise self._wire.broken(f"it has over {MAX_FIELDS:,} fields", tag_at)
             branch = below.get(number)
             if branch is None or wire != BYTES or after - content <= self._cut_bytes:
                 continue
@@ -197,7 +205,8 @@ class _Reader:
         single = {number for number, branch in below.items() if not branch.repeated}
         if not single:
             return frozenset()
-        count = Counter(f[0] for f in fields_of(self._wire, start, end) if f[0] in single)
+        found = islice(fields_of(self._wire, start, end), MAX_FIELDS)  # more are refused anyway
+        count = Counter(f[0] for f in found if f[0] in single)
         return frozenset(number for number, times in count.items() if times > 1)
 
     def _keep(self, out: list[bytes], start: int, end: int) -> None:

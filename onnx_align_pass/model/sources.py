@@ -7,6 +7,7 @@ copied from.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, TypeAlias
@@ -42,6 +43,7 @@ _MOST_DIMS: Final = 64
 _MOST_DIGITS: Final = 80
 _MOST_LETTERS: Final = 1 << 15
 """Of a location: no system has longer paths, and to resolve one takes the square of its length."""
+_CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
 LENGTH_DERIVED: Final = "no length: taken from element type and shape"
 OFFSET_DERIVED: Final = "no offset: taken as 0"
 STALE_CHECKSUM: Final = "a checksum of the old data file: dropped, it would be stale"
@@ -239,7 +241,7 @@ def _plain(facts: TensorFacts, location: str, file: Path) -> str:
         location.startswith("/")
         or ".." in parts
         or "\\" in location
-        or any(ord(character) < 32 or ord(character) == 127 for character in location)
+        or _CONTROL.search(location)
         or (len(location) > 1 and location[1] == ":")
     ):
         raise UnsafeDataFileError(
@@ -305,7 +307,11 @@ def _bad_location(
 
 def external_tensors(skeleton: Skeleton) -> Iterator[tuple[Slot, onnx.TensorProto]]:
     """List the tensors of a model that are external, with their slots."""
-    return ((slot, one) for slot, one in walk(skeleton.proto) if one.data_location == _EXTERNAL)
+    return (
+        (slot, one)
+        for slot, one in walk(skeleton.proto, file=skeleton.path)
+        if one.data_location == _EXTERNAL
+    )
 
 
 def location_of(slot: Slot, tensor: onnx.TensorProto, file: Path) -> tuple[str, str]:

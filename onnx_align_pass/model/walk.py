@@ -8,15 +8,19 @@ out are recycled, so an `id()` means nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import onnx
 
+from onnx_align_pass.errors import BrokenModelError
 from onnx_align_pass.tensors import Slot, SlotKind, name_of_node
 
-__all__ = ["text_of", "walk"]
+__all__ = ["MAX_TENSORS", "text_of", "walk"]
 
 Found = tuple[Slot, onnx.TensorProto]
 
+MAX_TENSORS = 1_000_000
+"""The largest models have a fifth; each takes a kilobyte of memory or two."""
 _LEAST_WITH_TENSOR = 48
 """Bytes; an external tensor's entries alone take as many."""
 _WITH_TENSORS = frozenset(
@@ -32,14 +36,31 @@ _WITH_TENSORS = frozenset(
 )
 
 
-def walk(model: onnx.ModelProto, *, thorough: bool = False) -> Iterator[Found]:
+def walk(
+    model: onnx.ModelProto, *, thorough: bool = False, file: Path | None = None
+) -> Iterator[Found]:
     """List every tensor of a model with its slot.
 
     Args:
         model: The model.
         thorough: List also those of a few bytes in attributes whose type denies them. No reader
             looks there, and looking takes three times as long as all else.
+        file: The model, for errors.
+
+    Raises:
+        BrokenModelError: There are more than `MAX_TENSORS`.
     """
+    for number, found in enumerate(_tensors(model, thorough=thorough)):
+        if number == MAX_TENSORS:
+            raise BrokenModelError(
+                f"it has over {MAX_TENSORS:,} tensors",
+                file=file,
+                hint="No exporter makes so many; get the model from somebody you trust.",
+            )
+        yield found
+
+
+def _tensors(model: onnx.ModelProto, *, thorough: bool) -> Iterator[Found]:
     least = 0 if thorough else _LEAST_WITH_TENSOR
     yield from _graph(model.graph, "graph", SlotKind.INITIALIZER, least)
     for index, function in enumerate(model.functions):

@@ -13,7 +13,7 @@ HINTED = [
     name
     for name in errors.__all__
     if issubclass(getattr(errors, name), (errors.ModelError, errors.WriteError, errors.PlanError))
-    and name not in ("DiskFullError", "ModelError", "ShortSourceError")
+    and name not in ("DiskFullError", "ExpansionError", "ModelError", "ShortSourceError")
 ]
 
 
