@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
+from contextlib import redirect_stderr, redirect_stdout
 from os import close, listdir, open, readlink  # noqa: A004 - as they are, whatever a test makes of them
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,8 @@ def call(task: dict[str, Any]) -> list[str]:
         os.setgroups([])
         os.setgid(task["user"])
         os.setuid(task["user"])
+    if task["call"] == "command":
+        return command(task["arguments"])
     if task["call"] == "recover":
         found = recover_folder(Path(task["folder"]))
         return [leftover.outcome for leftover in found]
@@ -69,6 +73,16 @@ def call(task: dict[str, Any]) -> list[str]:
     else:
         report = align_file(task["source"], task["destination"], **options)
     return ["unchanged" if model.unchanged else "written" for model in report.models]
+
+
+def command(arguments: list[str]) -> list[str]:
+    """Run the command line; its exit code, and what it wrote to stdout and stderr."""
+    from onnx_align_cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(arguments)
+    return [str(int(code)), out.getvalue(), err.getvalue()]
 
 
 class Stopping:

@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.commit.commands import commands
 from tests.commit.perform import perform
 from tests.commit.scenes import INLINE, SCENES
 from tests.rename.scenes import RENAMES
@@ -38,6 +39,10 @@ def warm_up() -> None:
             scene.build(root)
             assert "done" in perform(scene.task(root)), scene.name
             assert "done" in perform({"call": "recover", "folder": str(root)})
+        root = Path(name, "commands")
+        SCENES["fresh"].build(root)
+        for arguments in commands(root):
+            assert perform({"call": "command", "arguments": arguments})["done"][0] == "0", arguments
 
 
 def answer_one(task: dict[str, Any]) -> None:
