@@ -10,9 +10,10 @@ from os import close, listdir, open, readlink  # noqa: A004 - as they are, whate
 from pathlib import Path
 from typing import Any
 
-from onnx_align_pass import AlignError, LayoutPolicy, align_file, recover_folder
+from onnx_align_pass import AlignError, LayoutPolicy, align_file, load, recover_folder, save
 from onnx_align_pass.inlining import inline_file
 from onnx_align_pass.renaming import rename_file
+from onnx_align_pass.repairing import repair_file
 from onnx_align_pass.shared import align_shared
 
 __all__ = ["MARK", "perform"]
@@ -60,6 +61,13 @@ def call(task: dict[str, Any]) -> list[str]:
     if task["call"] == "inline":
         done = inline_file(task["source"], task["destination"], durable=task.get("durable", True))
         return ["unchanged" if model.unchanged else "written" for model in done.models]
+    if task["call"] == "repair":
+        keywords = {name: task[name] for name in RENAME if name in task}
+        repaired = repair_file(task["source"], task["destination"], **keywords)
+        return ["unchanged" if repaired.written is None else "written"]
+    if task["call"] == "save":
+        report = save(load(task["source"]), task["source"], durable=task.get("durable", True))
+        return ["unchanged" if model.unchanged else "written" for model in report.models]
     options: dict[str, Any] = {
         "layout": LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task}),
         "progress": Stopping(task.get("stop_at", "")),

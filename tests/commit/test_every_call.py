@@ -14,7 +14,7 @@ from onnx_align_pass.recovering import recover_folder
 from tests.commit.judge import Judge
 from tests.commit.kills import CHANGES, Wrongs, calls_of, killed
 from tests.commit.perform import perform
-from tests.commit.scenes import INLINE, SCENES, Scene
+from tests.commit.scenes import INLINE, REPAIR, SAVE, SCENES, Scene
 from tests.commit.shared_scenes import SHARED_SCENES
 from tests.commit.traced import Tracer
 from tests.rename.scenes import RENAMES
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.needs_strace
 
 EVERY: dict[str, int] = {"fresh": 200, "in_place": 350, "overwrite": 450}
 """Scenes that are killed at every call, and how many calls they make at least."""
-PLAYED = [*SCENES.values(), *RENAMES.values(), INLINE]
+PLAYED = [*SCENES.values(), *RENAMES.values(), INLINE, REPAIR, SAVE]
 COPYING = ("ioctl", "ftruncate", "splice", "copy_file_range", "preadv2", "pwrite64", "pwritev2")
 NO_SPLICE = "splice:error=EINVAL"
 NO_RANGE = "copy_file_range:error=EXDEV"
@@ -65,6 +65,23 @@ def test_a_run_killed_at_any_call_leaves_a_whole_pair_that_recover_settles(
             assert recover_folder(folder) == ()
     wrongs.none()
     assert number > EVERY[name]
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("scene", [REPAIR, SAVE], ids=lambda one: one.name)
+def test_a_killed_repair_or_save_leaves_a_whole_pair_that_recover_settles(
+    scene: Scene, tracer: Tracer, tmp_path: Path
+) -> None:
+    one, root, wrongs = Judge.of(scene, tmp_path / "once"), tmp_path / "scene", Wrongs()
+    for point in killed(tracer, scene, root):
+        with wrongs.at(point):
+            one.whole(root)
+            recover_folder((root / scene.model).parent)
+            one.settled(root)
+            result = perform(scene.task(root, overwrite=True))
+            assert "done" in result, result
+            one.is_after(root)
+    wrongs.none()
 
 
 @pytest.mark.exhaustive
