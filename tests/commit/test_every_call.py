@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from onnx_align_pass import align_file
 from onnx_align_pass.recovering import recover_folder
 from tests.commit.judge import Judge
 from tests.commit.kills import CHANGES, Wrongs, calls_of, killed
@@ -111,3 +112,27 @@ def test_a_run_killed_within_a_copy_leaves_the_old_pair_and_no_litter(
             one.settled(root)
     wrongs.none()
     assert rung in seen
+
+
+def large_and_aligned(root: Path) -> None:
+    SCENES["large"].build(root)
+    align_file(root / SCENES["large"].source, durable=False)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.needs_reflink
+def test_a_run_killed_while_it_clones_leaves_the_old_pair_and_no_litter(
+    tracer: Tracer, cloning_folder: Path
+) -> None:
+    options = {"alignment": 1 << 16}
+    scene = Scene("cloned", large_and_aligned, SCENES["large"].source, None, options)
+    one, root, wrongs = Judge.of(scene, cloning_folder / "once"), cloning_folder / "at", Wrongs()
+    clones = 0
+    for point in killed(tracer, scene, root, only=("ioctl", "ftruncate", "splice")):
+        clones += "FICLONERANGE" in point.arguments
+        with wrongs.at(point):
+            one.whole(root)
+            assert [left.outcome for left in recover_folder(root / "folder")] == ["discarded"]
+            one.settled(root)
+    wrongs.none()
+    assert clones
