@@ -21,7 +21,7 @@ except ImportError:  # Windows
 
 from onnx_align_cli.signals import PATIENCE_SECONDS, Interrupted, Signals
 
-from .child import COMMAND, environment, tree
+from .child import COMMAND, environment, run_child, tree
 from .models import DATA, MODEL, sparse_model, write_model
 
 NOTHING = "interrupted; nothing was changed"
@@ -136,6 +136,28 @@ def test_a_second_signal_does_not_disturb_the_clean_up(tmp_path: Path) -> None:
     child.send(signal.SIGTERM, at="cleaning")
     assert child.end() == (130, "", NOTHING)
     assert os.listdir(tmp_path) == ["in"]
+
+
+def test_a_second_signal_while_it_publishes_changes_nothing(tmp_path: Path) -> None:
+    source = write_model(tmp_path / "in")
+    child = Child("align", source, tmp_path / "out.onnx")
+    child.send(signal.SIGHUP, at="committing")
+    child.send(signal.SIGTERM, at="cleaning")
+    assert child.end() == (129, "", "interrupted; out.onnx is finished, nothing else was changed")
+    assert sorted(os.listdir(tmp_path)) == ["in", "out.onnx", "out.onnx.data"]
+
+
+def test_a_limit_of_file_sizes_is_words_and_a_code_and_no_signal(tmp_path: Path) -> None:
+    import resource
+
+    source = write_model(tmp_path)
+    before = tree(tmp_path)
+    size = (tmp_path / DATA).stat().st_size // 2
+    limit = partial(resource.setrlimit, resource.RLIMIT_FSIZE, (size, size))
+    done = run_child("align", source, tmp_path / "out.onnx", preexec_fn=limit)
+    assert done.returncode == 4  # not -25: SIGXFSZ
+    assert "ulimit -f" in done.stderr
+    assert tree(tmp_path) == before
 
 
 def test_a_signal_that_was_ignored_from_the_start_stays_ignored(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from onnx_align_cli.streams import json_text, say_json
+from tests.align.small_models import external_model
 
 from .child import COMMAND, environment, run_child
 from .models import MODEL, write_model
@@ -39,6 +40,28 @@ def test_a_reader_that_has_gone_ends_it_quietly(arguments: list[str], tmp_path: 
         os.close(writer)
     assert (done.returncode, done.stderr) == (141, "")
     assert (tmp_path / "out.onnx").exists() == bool(more)
+
+
+def test_a_reader_that_takes_one_line_ends_it_quietly(tmp_path: Path) -> None:
+    source = many_tensors(tmp_path, 2_000)
+    with subprocess.Popen(
+        [*COMMAND, "inspect", source, "--json"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as child:
+        assert child.stdout is not None
+        assert child.stderr is not None
+        assert child.stdout.readline() == b"{\n"
+        child.stdout.close()  # what `| head -1` does
+        assert (child.wait(), child.stderr.read()) == (141, b"")
+
+
+def many_tensors(folder: Path, count: int) -> Path:
+    """A model whose report does not fit into a pipe."""
+    names = (f"a_tensor_with_a_name_{number}" for number in range(count))
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(names, (300,))
+    return external_model(folder / MODEL, shapes)
 
 
 def test_a_reader_of_the_help_text_that_has_gone_ends_it_quietly() -> None:

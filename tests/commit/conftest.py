@@ -11,6 +11,9 @@ import pytest
 from tests.commit.judge import Judge
 from tests.commit.scenes import SCENES
 from tests.commit.traced import Tracer, why_not
+from tests.transfer.conftest import cloning_folder
+
+__all__ = ["cloning_folder"]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -44,7 +44,10 @@ class Judge:
         found = [model] if model.exists() else []
         contents = [content(path) for path in found]
         assert perform(scene.task(folder)) == {"done": ["written"], "leaked": []}
-        assert content(model) == content_of_source(scene, folder, contents)
+        tensors, rest = content(model)
+        source_tensors, source_rest = content_of_source(scene, folder, contents)
+        assert tensors == source_tensors
+        assert rest == source_rest or scene.call == "save"  # where onnx-ir adds what it infers
         result = cls(scene, before, snapshot(folder), (*contents, content(model)))
         shutil.rmtree(folder)
         return result

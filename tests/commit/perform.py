@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
+from contextlib import redirect_stderr, redirect_stdout
 from os import close, listdir, open, readlink  # noqa: A004 - as they are, whatever a test makes of them
 from pathlib import Path
 from typing import Any
 
-from onnx_align_pass import AlignError, LayoutPolicy, align_file, prune_file, recover_folder
+from onnx_align_pass import (
+    AlignError,
+    LayoutPolicy,
+    align_file,
+    load,
+    prune_file,
+    recover_folder,
+    save,
+)
 from onnx_align_pass.inlining import inline_file
 from onnx_align_pass.renaming import rename_file
+from onnx_align_pass.repairing import repair_file
 from onnx_align_pass.shared import align_shared
 
 __all__ = ["MARK", "perform"]
@@ -46,6 +57,8 @@ def call(task: dict[str, Any]) -> list[str]:
         os.setgroups([])
         os.setgid(task["user"])
         os.setuid(task["user"])
+    if task["call"] == "command":
+        return command(task["arguments"])
     if task["call"] == "recover":
         found = recover_folder(Path(task["folder"]))
         return [leftover.outcome for leftover in found]
@@ -58,6 +71,13 @@ def call(task: dict[str, Any]) -> list[str]:
     if task["call"] == "inline":
         done = inline_file(task["source"], task["destination"], durable=task.get("durable", True))
         return ["unchanged" if model.unchanged else "written" for model in done.models]
+    if task["call"] == "repair":
+        keywords = {name: task[name] for name in RENAME if name in task}
+        repaired = repair_file(task["source"], task["destination"], **keywords)
+        return ["unchanged" if repaired.written is None else "written"]
+    if task["call"] == "save":
+        report = save(load(task["source"]), task["source"], durable=task.get("durable", True))
+        return ["unchanged" if model.unchanged else "written" for model in report.models]
     options: dict[str, Any] = {
         "layout": LayoutPolicy(**{name: task[name] for name in LAYOUT if name in task}),
         "progress": Stopping(task.get("stop_at", "")),
@@ -73,6 +93,16 @@ def call(task: dict[str, Any]) -> list[str]:
     else:
         report = align_file(task["source"], task["destination"], **options)
     return ["unchanged" if model.unchanged else "written" for model in report.models]
+
+
+def command(arguments: list[str]) -> list[str]:
+    """Run the command line; its exit code, and what it wrote to stdout and stderr."""
+    from onnx_align_cli import main
+
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(arguments)
+    return [str(int(code)), out.getvalue(), err.getvalue()]
 
 
 class Stopping:

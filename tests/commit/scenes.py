@@ -10,7 +10,18 @@ from onnx import GraphProto, TensorProto
 
 from tests.corpus.build import external, model_of, showing, tensor
 
-__all__ = ["INLINE", "SCENES", "Scene", "Task", "bystanders", "task", "weights", "write"]
+__all__ = [
+    "INLINE",
+    "REPAIR",
+    "SAVE",
+    "SCENES",
+    "Scene",
+    "Task",
+    "bystanders",
+    "task",
+    "weights",
+    "write",
+]
 
 Task = dict[str, object]
 """What `server` is told to do: JSON."""
@@ -151,5 +162,18 @@ SCENES = {
         Scene("in_place_other_names", one_file, IN_PLACE, None, {"max_shard_size_bytes": 4096}),
     )
 }
+
+
+def an_unknown_key(root: Path) -> None:
+    """A model that onnxruntime refuses, and `repair` mends."""
+    tensors = weights(root / "source", "model.onnx.data")
+    tensors[1].external_data.add(key="origin", value="a training run")
+    write(root / "source", showing(tensors))
+    bystanders(root / "folder")
+
+
+SAVE = Scene("save", one_file, IN_PLACE, call="save")
+"""An `ir.Model` that is saved over the files that it reads from."""
+REPAIR = Scene("repair", an_unknown_key, "source/model.onnx", "folder/model.onnx", call="repair")
 INLINE = Scene("inline", three_files, IN_PLACE, call="inline")
 """The data of a model comes back into it, and its files go."""

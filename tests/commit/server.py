@@ -14,8 +14,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from tests.commit.commands import commands
 from tests.commit.perform import perform
-from tests.commit.scenes import INLINE, SCENES
+from tests.commit.scenes import INLINE, REPAIR, SAVE, SCENES
 from tests.rename.scenes import RENAMES
 
 __all__: list[str] = []
@@ -33,11 +34,15 @@ def serve() -> None:
 def warm_up() -> None:
     """Import what is imported late, before it can fail or count."""
     with tempfile.TemporaryDirectory() as name:
-        for scene in (*SCENES.values(), *RENAMES.values(), INLINE):
+        for scene in (*SCENES.values(), *RENAMES.values(), INLINE, REPAIR, SAVE):
             root = Path(name, scene.name)
             scene.build(root)
             assert "done" in perform(scene.task(root)), scene.name
             assert "done" in perform({"call": "recover", "folder": str(root)})
+        root = Path(name, "commands")
+        SCENES["fresh"].build(root)
+        for arguments in commands(root):
+            assert perform({"call": "command", "arguments": arguments})["done"][0] == "0", arguments
 
 
 def answer_one(task: dict[str, Any]) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from onnx_align_pass import align_file
 from onnx_align_pass.recovering import recover_folder
 from tests.commit.judge import Judge
 from tests.commit.kills import CHANGES, Wrongs, calls_of, killed
 from tests.commit.perform import perform
-from tests.commit.scenes import INLINE, SCENES, Scene
+from tests.commit.scenes import INLINE, REPAIR, SAVE, SCENES, Scene
 from tests.commit.shared_scenes import SHARED_SCENES
 from tests.commit.traced import Tracer
 from tests.rename.scenes import RENAMES
@@ -23,7 +24,7 @@ pytestmark = pytest.mark.needs_strace
 
 EVERY: dict[str, int] = {"fresh": 200, "in_place": 350, "overwrite": 450}
 """Scenes that are killed at every call, and how many calls they make at least."""
-PLAYED = [*SCENES.values(), *RENAMES.values(), INLINE]
+PLAYED = [*SCENES.values(), *RENAMES.values(), INLINE, REPAIR, SAVE]
 COPYING = ("ioctl", "ftruncate", "splice", "copy_file_range", "preadv2", "pwrite64", "pwritev2")
 NO_SPLICE = "splice:error=EINVAL"
 NO_RANGE = "copy_file_range:error=EXDEV"
@@ -68,6 +69,23 @@ def test_a_run_killed_at_any_call_leaves_a_whole_pair_that_recover_settles(
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("scene", [REPAIR, SAVE], ids=lambda one: one.name)
+def test_a_killed_repair_or_save_leaves_a_whole_pair_that_recover_settles(
+    scene: Scene, tracer: Tracer, tmp_path: Path
+) -> None:
+    one, root, wrongs = Judge.of(scene, tmp_path / "once"), tmp_path / "scene", Wrongs()
+    for point in killed(tracer, scene, root):
+        with wrongs.at(point):
+            one.whole(root)
+            recover_folder((root / scene.model).parent)
+            one.settled(root)
+            result = perform(scene.task(root, overwrite=True))
+            assert "done" in result, result
+            one.is_after(root)
+    wrongs.none()
+
+
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("rung", "faults"),
     [
@@ -94,3 +112,27 @@ def test_a_run_killed_within_a_copy_leaves_the_old_pair_and_no_litter(
             one.settled(root)
     wrongs.none()
     assert rung in seen
+
+
+def large_and_aligned(root: Path) -> None:
+    SCENES["large"].build(root)
+    align_file(root / SCENES["large"].source, durable=False)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.needs_reflink
+def test_a_run_killed_while_it_clones_leaves_the_old_pair_and_no_litter(
+    tracer: Tracer, cloning_folder: Path
+) -> None:
+    options = {"alignment": 1 << 16}
+    scene = Scene("cloned", large_and_aligned, SCENES["large"].source, None, options)
+    one, root, wrongs = Judge.of(scene, cloning_folder / "once"), cloning_folder / "at", Wrongs()
+    clones = 0
+    for point in killed(tracer, scene, root, only=("ioctl", "ftruncate", "splice")):
+        clones += "FICLONERANGE" in point.arguments
+        with wrongs.at(point):
+            one.whole(root)
+            assert [left.outcome for left in recover_folder(root / "folder")] == ["discarded"]
+            one.settled(root)
+    wrongs.none()
+    assert clones

@@ -48,6 +48,7 @@ FAULTS = {
     "pipe2": ("EMFILE", "ENFILE"),
     "fadvise64": ("EIO",),
     "mmap": ("EIO",),
+    "getcwd": ("ENOENT",),
 }
 """What each can fail with. strace makes a `close` fail by leaving it out: that leak is its own."""
 PASSES = ("/proc/sys/fs/pipe-max-size",)
