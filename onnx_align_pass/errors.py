@@ -6,7 +6,7 @@ import errno
 import os
 from difflib import get_close_matches
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from onnx_align_pass.cures import CURES, NO_ROOM
 from onnx_align_pass.printable import printable
@@ -96,6 +96,11 @@ class AlignError(Exception):
         facts += [f"found {_shown(self.found)}"] if self.found is not None else []
         text = ": ".join([*where, _shown(self.problem)])
         return f"{text} ({', '.join(facts)})" if facts else text
+
+    def as_value(self) -> Self:
+        """Itself, without the frames that it came through: they hold all that they saw."""
+        self.__context__ = None
+        return self.with_traceback(None)
 
     def facts(self) -> dict[str, str]:
         """The error as an object for `--json`."""

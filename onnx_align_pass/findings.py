@@ -23,6 +23,9 @@ class Finding:
     error: AlignError
     """The facts and the sentence; it was not raised, or no further than to here."""
 
+    def __post_init__(self) -> None:
+        self.error.as_value()
+
     @classmethod
     def of(cls, severity: Severity, error: AlignError) -> Finding:
         """Make a finding of an error, which carries its code."""

@@ -62,7 +62,7 @@ class References:
         try:
             names = data_file_names(read_skeleton(model))
         except ModelError as error:
-            names = error
+            names = error.as_value()
         self._of[model] = state, names
         return names
 

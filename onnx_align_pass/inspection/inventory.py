@@ -144,5 +144,5 @@ def _entry(
     except SourceChangedError:
         raise
     except ModelError as error:
-        fault = error
+        fault = error.as_value()
     return Entry(slot, tensor, facts, source, field, home, notes, fault)

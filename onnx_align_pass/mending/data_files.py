@@ -51,7 +51,7 @@ class DataFiles:
             name = location_of(facts.slot, tensor, self._skeleton.path)[1]
             self._files.size(self._skeleton.data_path(name), tensor=facts.slot.name)
         except ModelError as error:
-            self._wrong[location] = error
+            self._wrong[location] = error.as_value()
 
     def name(self, given: Given) -> list[Repair]:
         """Take the data files that the user named.

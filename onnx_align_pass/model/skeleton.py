@@ -48,6 +48,9 @@ MAX_DEPTH: Final = 100
 MAX_PIECES: Final = 1000
 """Numbers in more pieces than this are left to protobuf: a span takes more memory than a piece."""
 
+SHORT_PIECE_BYTES: Final = 64
+"""So are those whose pieces are shorter than this; each would be read by itself, too."""
+
 _RAW_DATA: Final = onnx.TensorProto.DESCRIPTOR.fields_by_name["raw_data"].number
 _NUMBER_WIRES: Final = {
     number: (BYTES, {"float_data": FIXED32, "double_data": FIXED64}.get(name, VARINT))
@@ -237,7 +240,8 @@ class _Reader:
             return self._without(start, end, large, cut)
         # Numbers of tensors that protobuf will merge are appended in its order: left to it.
         left = merging or len(typed) > MAX_PIECES or len({one[0] for one in typed}) != 1
-        if left or sum(f[4] - f[2] for f in typed) <= self._cut_bytes:
+        short = SHORT_PIECE_BYTES * (len(typed) - 1)
+        if left or sum(f[4] - f[2] for f in typed) <= max(self._cut_bytes, short):
             return self._without(start, end, [], None)
         return self._without(start, end, typed, self._typed_cut(typed))
 

@@ -88,6 +88,13 @@ def test_every_bad_model_is_here() -> None:
     assert {str(one.id) for one in BROKEN} <= set(NO_MODELS)
 
 
+def test_a_finding_keeps_no_frames_alive(tmp_path: Path) -> None:
+    report = inspect_file(BAD["location_missing"].build(tmp_path))
+    errors = [one.error for one in report.findings]
+    assert errors
+    assert not [one for one in errors if one.__traceback__ or one.__context__]
+
+
 @pytest.mark.parametrize("case", BROKEN)
 def test_what_is_no_model_is_a_named_error(case: BadCase, tmp_path: Path) -> None:
     source = case.build(tmp_path)

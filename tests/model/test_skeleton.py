@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from onnx_align_pass.errors import BrokenModelError
-from onnx_align_pass.model.skeleton import MAX_PIECES, read_skeleton
+from onnx_align_pass.model.skeleton import MAX_PIECES, SHORT_PIECE_BYTES, read_skeleton
 from onnx_align_pass.spans import FileSpan
 from tests.corpus import CASES, oracle
 from tests.corpus.case import Case
@@ -172,9 +172,17 @@ def test_a_block_of_floats_that_ends_inside_one_is_refused(number: int, tmp_path
 def test_numbers_in_very_many_pieces_are_left_to_protobuf(tmp_path: Path) -> None:
     path = tmp_path / "model.onnx"
     for pieces in (MAX_PIECES, MAX_PIECES + 1):
-        path.write_bytes(tensor_of((varint_field(7, 5) + varint_field(1, 1)) * pieces))
+        path.write_bytes(tensor_of((block(7, b"\5" * 70) + varint_field(1, 1)) * pieces))
         skeleton = read_skeleton(path)
         assert len(skeleton.cuts) == (pieces <= MAX_PIECES)
+        assert canonical(round_trip(path, 1024)) == canonical(path.read_bytes())
+
+
+def test_numbers_in_short_pieces_are_left_to_protobuf(tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    for size, cuts in ((1, 0), (SHORT_PIECE_BYTES, 1)):
+        path.write_bytes(tensor_of((block(7, b"\5" * size) + varint_field(1, 1)) * 900))
+        assert len(read_skeleton(path).cuts) == cuts
         assert canonical(round_trip(path, 1024)) == canonical(path.read_bytes())
 
 
