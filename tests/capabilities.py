@@ -72,7 +72,7 @@ def _mounts(make: Sequence[str], mount: Sequence[str], mib: int) -> str | None:
 
 def _mount() -> str | None:
     """Everything that `tests.commit.mounts` mounts, but for FAT."""
-    lacking = _programs("mkfs.btrfs", "btrfs", "bindfs", "fuse-overlayfs", "chattr", "setpriv")
+    lacking = _programs("mkfs.btrfs", "btrfs", "bindfs", "fuse-overlayfs", "chattr")
     kinds = (
         (["mkfs.ext4", "-q"], ["mount"], 6),
         (["mkfs.exfat"], ["mount.exfat-fuse"], 8),

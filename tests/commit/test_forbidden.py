@@ -34,6 +34,8 @@ DATA = "model.onnx.data"
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
     """A folder that every user may enter: pytest's own is closed to them."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root, to be somebody else")
     with tempfile.TemporaryDirectory() as name:
         Path(name).chmod(0o755)
         ONE.build(Path(name))
@@ -145,36 +147,51 @@ def test_a_folder_that_the_user_may_not_write_to_is_named(
     assert snapshot(open_folder) == before
 
 
-@pytest.mark.needs_root
+@pytest.fixture(scope="module")
+def with_flags(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with disk(tmp_path_factory.mktemp("with_flags"), "ext4") as root:
+        yield root
+
+
+@pytest.fixture
+def changeable(with_flags: Path) -> Iterator[Path]:
+    """A folder on a file system whose files have the flags of `chattr`."""
+    root = with_flags / "root"
+    root.mkdir()
+    yield root
+    shutil.rmtree(root)
+
+
+@pytest.mark.needs_mount
 @pytest.mark.parametrize("flag", ["i", "a"])
 @pytest.mark.parametrize("name", [MODEL, DATA])
 def test_a_file_that_nobody_may_replace_ends_the_run_and_the_old_pair_is_whole(
-    name: str, flag: str, tmp_path: Path
+    name: str, flag: str, changeable: Path
 ) -> None:
-    ONE.build(tmp_path)
-    before = snapshot(tmp_path)
-    with flagged(tmp_path / FOLDER / name, flag):
-        told = perform(ONE.task(tmp_path))
-        assert snapshot(tmp_path) == before
+    ONE.build(changeable)
+    before = snapshot(changeable)
+    with flagged(changeable / FOLDER / name, flag):
+        told = perform(ONE.task(changeable))
+        assert snapshot(changeable) == before
     assert told["error"] == "WriteError", told
     assert "Operation not permitted" in told["text"]
     assert told["leaked"] == []
-    assert recover_folder(tmp_path / FOLDER) == ()
+    assert recover_folder(changeable / FOLDER) == ()
 
 
-@pytest.mark.needs_root
+@pytest.mark.needs_mount
 @pytest.mark.parametrize("name", ["in_place", "overwrite"])
-def test_in_a_folder_that_only_grows_the_old_pair_is_whole(name: str, tmp_path: Path) -> None:
+def test_in_a_folder_that_only_grows_the_old_pair_is_whole(name: str, changeable: Path) -> None:
     one = SCENES[name]
-    one.build(tmp_path)
-    before = snapshot(tmp_path)
-    with flagged(tmp_path / FOLDER, "a"):
-        told = perform(one.task(tmp_path))
+    one.build(changeable)
+    before = snapshot(changeable)
+    with flagged(changeable / FOLDER, "a"):
+        told = perform(one.task(changeable))
         assert told["error"] == "WriteError", told
-        (left,) = set(snapshot(tmp_path)) - set(before)
+        (left,) = set(snapshot(changeable)) - set(before)
         assert ".align-" in left  # an empty folder: nobody may remove it
-    recover_folder(tmp_path / FOLDER)
-    assert snapshot(tmp_path) == before
+    recover_folder(changeable / FOLDER)
+    assert snapshot(changeable) == before
 
 
 @pytest.mark.needs_root
