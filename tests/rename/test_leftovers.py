@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.needs_strace, pytest.mark.exhaustive]
 
 
 def build(root: Path) -> None:
-    shapes = {"a": (33, 70), "model.onnx.data": (5, 1001)}
+    shapes: dict[str, tuple[int, ...]] = {"a": (33, 70), "model.onnx.data": (5, 1001)}
     external_model(root / "in" / "model.onnx", shapes)
 
 
