@@ -97,7 +97,9 @@ def read_stamp(staging: Path) -> bool:
     """Say whether a staging folder was made here, by this user, and is where it was made."""
     try:
         found = staging.lstat()
-        stamped = os.path.lexists(_stamp(staging))
+        # Just one: an archive could hold a stamp for each number that the folder may get.
+        stamps = [name for name in os.listdir(staging) if name.startswith(_STAMP)]
+        stamped = stamps == [_stamp(staging).name]
     except OSError:
         return False
     own = not hasattr(os, "geteuid") or found.st_uid == os.geteuid()

@@ -74,7 +74,7 @@ def _wire(folder: Path, name: str, nbytes: int) -> Path:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("call", [one for one in CALLS if one != "plan"])  # `align` makes one
 @pytest.mark.parametrize("name", WIRES)
 def test_memory_is_a_few_times_what_protobuf_takes(name: str, call: str, tmp_path: Path) -> None:
     model = _wire(tmp_path, name, NBYTES)
