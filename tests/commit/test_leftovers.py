@@ -130,6 +130,17 @@ def test_a_folder_without_its_stamp_is_not_trusted(stamp: str | None, tmp_path: 
     assert snapshot(tmp_path) == before
 
 
+def test_a_folder_with_a_stamp_for_each_number_is_not_trusted(tmp_path: Path) -> None:
+    staging = tmp_path / TOKEN
+    staging.mkdir()
+    own = staging.stat().st_ino
+    for number in range(own - 50, own + 50):
+        (staging / f"stamp.{number}").touch()
+    before = snapshot(tmp_path)
+    assert settle(tmp_path).outcome == "untrusted"
+    assert snapshot(tmp_path) == before
+
+
 def test_an_empty_folder_is_removed(tmp_path: Path) -> None:
     (tmp_path / TOKEN).mkdir()
     assert settle(tmp_path).outcome == "discarded"
