@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
-from itertools import combinations
-from pathlib import Path, PurePath
+from collections.abc import Iterable
+from pathlib import Path
 
 from onnx_align_pass.errors import DestinationError
-from onnx_align_pass.paths import alike
+from onnx_align_pass.spelling import alike
 
 __all__ = ["check_apart"]
 
@@ -25,31 +24,39 @@ def check_apart(names: Iterable[str], folder: Path) -> None:
         DestinationError: Two would be one.
         OSError: That cannot be tried out.
     """
-    for one, other in _twins(names):
-        if all(_taken_for_one(*pair, folder) for pair in _differences(one, other)):
-            raise DestinationError(
-                "two files would be one: their names are the same on this file system",
-                file=folder / other,
-                found=str(folder / one),
-                hint="Give one of them another name, or write to another disk.",
-            )
+    for twins in _twins(names):
+        with tempfile.TemporaryDirectory(prefix=".", dir=_nearest(folder)) as trial:
+            for number, name in enumerate(twins):
+                if not _make(Path(trial, name)):
+                    one = next(one for one in twins[:number] if _are_one(trial, one, name))
+                    raise DestinationError(
+                        "two files would be one: their names are the same on this file system",
+                        file=folder / name,
+                        found=str(folder / one),
+                        hint="Give one of them another name, or write to another disk.",
+                    )
 
 
-def _twins(names: Iterable[str]) -> Iterator[tuple[str, str]]:
+def _twins(names: Iterable[str]) -> list[list[str]]:
     spellings: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         spellings.setdefault(alike(name), []).append(name)
-    for found in spellings.values():
-        yield from combinations(found, 2)
+    return [found for found in spellings.values() if len(found) > 1]
 
 
-def _differences(one: str, other: str) -> list[tuple[str, str]]:
-    pairs = zip(PurePath(one).parts, PurePath(other).parts, strict=True)
-    return [pair for pair in pairs if pair[0] != pair[1]]
+def _nearest(folder: Path) -> Path:
+    return next(place for place in (folder, *folder.parents) if place.is_dir())
 
 
-def _taken_for_one(one: str, other: str, folder: Path) -> bool:
-    there = next(place for place in (folder, *folder.parents) if place.is_dir())
-    with tempfile.TemporaryDirectory(prefix=".", dir=there) as name:
-        Path(name, one).touch()
-        return os.path.lexists(Path(name, other))
+def _make(path: Path) -> bool:
+    """Make a file, and the folders above it; whether it is a new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.touch(exist_ok=False)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _are_one(trial: str, one: str, other: str) -> bool:
+    return os.path.samefile(Path(trial, one), Path(trial, other))

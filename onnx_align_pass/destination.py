@@ -17,9 +17,10 @@ from onnx_align_pass.errors import (
     WriteError,
 )
 from onnx_align_pass.other_entries import other_entries
-from onnx_align_pass.paths import alike, is_one_name, look, same_file
+from onnx_align_pass.paths import is_one_name, look, same_file
 from onnx_align_pass.prepare import Prepared
 from onnx_align_pass.references import References
+from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.recover import is_staging_name
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import errno
 import os
-import unicodedata
 from pathlib import Path
 from typing import TypeAlias
 
 from onnx_align_pass.errors import UsageError
+from onnx_align_pass.spelling import alike
 
 __all__ = [
     "Inode",
     "StrPath",
-    "alike",
     "given_path",
     "given_target",
     "inode",
@@ -81,11 +80,6 @@ def is_one_name(one: Path, other: Path) -> bool:
     if not (same_file(one, other) and same_file(one.parent, other.parent)):
         return False
     return one.name == other.name or not _are_listed(one, other)
-
-
-def alike(name: str) -> str:
-    """What names have in common that a file system may take for one (Unicode's caseless match)."""
-    return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
 
 
 def _is_respelled(one: Path, other: Path) -> bool:

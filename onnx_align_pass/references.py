@@ -12,7 +12,8 @@ from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import Inode, alike, inode, is_one_name, same_file
+from onnx_align_pass.paths import Inode, inode, is_one_name, same_file
+from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 

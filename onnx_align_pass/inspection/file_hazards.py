@@ -24,7 +24,8 @@ from onnx_align_pass.inspection.files import LookedAt
 from onnx_align_pass.inspection.found import Found, found
 from onnx_align_pass.inspection.inventory import Inventory
 from onnx_align_pass.layout.names import SAFETENSORS
-from onnx_align_pass.layout.portable import folded, why_unportable
+from onnx_align_pass.layout.portable import why_unportable
+from onnx_align_pass.spelling import alike
 
 __all__ = ["find_file_hazards"]
 
@@ -62,7 +63,7 @@ def _name(one: LookedAt, inventory: Inventory) -> Iterator[Found]:
             found=reason,
             hint="Repack it with another --external-data.",
         )
-    if inventory.names_alike[folded(name)] > 1:
+    if inventory.names_alike[alike(name)] > 1:
         yield _warning(
             one,
             "names-alike",

@@ -15,7 +15,6 @@ import onnx
 from onnx_align_pass.errors import ModelError, SourceChangedError
 from onnx_align_pass.inspection.ranges import Claim
 from onnx_align_pass.layout.expansion import Expansion, expansion_of
-from onnx_align_pass.layout.portable import folded
 from onnx_align_pass.model.contents import check_empty, check_opaque
 from onnx_align_pass.model.decode import DecodedTensor
 from onnx_align_pass.model.skeleton import Skeleton, read_skeleton
@@ -23,6 +22,7 @@ from onnx_align_pass.model.sources import facts_of, locate
 from onnx_align_pass.model.walk import walk
 from onnx_align_pass.prepare import open_sources
 from onnx_align_pass.spans import FileSpan, Source
+from onnx_align_pass.spelling import alike
 from onnx_align_pass.tensors import Slot, TensorFacts
 from onnx_align_pass.transfer.open_source import SourceFiles
 
@@ -70,7 +70,7 @@ class Inventory:
     @cached_property
     def names_alike(self) -> Counter[str]:
         """How many data files have a name that is one on some system, by that name."""
-        return Counter(map(folded, self.homes))
+        return Counter(map(alike, self.homes))
 
     @cached_property
     def claims(self) -> dict[str, list[Claim]]:

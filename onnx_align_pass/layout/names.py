@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from onnx_align_pass.errors import UsageError
-from onnx_align_pass.layout.portable import folded
 from onnx_align_pass.policy import LayoutPolicy
+from onnx_align_pass.spelling import alike
 
 __all__ = [
     "SAFETENSORS",
@@ -105,7 +105,7 @@ def check_names(names: Sequence[str], model_name: str, *, everywhere: bool = Fal
     if everywhere:
         known: dict[str, str] = {}
         for name in names:
-            other = known.setdefault(folded(name), name)
+            other = known.setdefault(alike(name), name)
             if other != name:
                 raise _clash(f"some systems take its name for that of {other}", name)
     for name, times in Counter(names).items():

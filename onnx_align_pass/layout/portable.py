@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from typing import Final
 
-__all__ = ["folded", "why_unportable"]
+__all__ = ["why_unportable"]
 
 _DEVICES: Final = re.compile(
     r"(?i:con|prn|aux|nul|conin\$|conout\$|(?:com|lpt)[0-9¹²³])(?:[ .:]|$)"
 )
 _RESERVED: Final = frozenset('<>:"|?*')
-
-
-def folded(name: str) -> str:
-    """A name such that two that are one to some file system are equal: case, and normal form."""
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
 
 
 def why_unportable(name: str) -> str | None:

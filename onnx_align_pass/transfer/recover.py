@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from onnx_align_pass.errors import WriteError
-from onnx_align_pass.paths import alike
+from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.commit import folder_lock
 from onnx_align_pass.transfer.journal import Journal, read_journal, read_stamp

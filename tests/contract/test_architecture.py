@@ -16,8 +16,17 @@ GROUND_FLOOR = {
     f"onnx_align_pass.{name}"
     for name in (
         *("checks", "cures", "dtypes", "errors", "findings", "policy", "presets", "printable"),
-        *("progress", "report", "rule_words", "rules", "rules_text", "spans", "tensors", "units"),
-        "verify_report",
+        *(
+            "progress",
+            "report",
+            "rule_words",
+            "rules",
+            "rules_text",
+            "spans",
+            "spelling",
+            "tensors",
+        ),
+        *("units", "verify_report"),
     )
 }
 ONNX_OUTSIDE_MODEL = (
