@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_align_pass.errors import DestinationError
+from onnx_align_pass.paths import same_file
 from onnx_align_pass.spelling import alike
 
 __all__ = ["check_apart"]
@@ -27,8 +27,9 @@ def check_apart(names: Iterable[str], folder: Path) -> None:
     for twins in _twins(names):
         with tempfile.TemporaryDirectory(prefix=".", dir=_nearest(folder)) as trial:
             for number, name in enumerate(twins):
-                if not _make(Path(trial, name)):
-                    one = next(one for one in twins[:number] if _are_one(trial, one, name))
+                path = Path(trial, name)
+                if not _make(path):
+                    one = next(one for one in twins[:number] if same_file(path, Path(trial, one)))
                     raise DestinationError(
                         "two files would be one: their names are the same on this file system",
                         file=folder / name,
@@ -56,7 +57,3 @@ def _make(path: Path) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def _are_one(trial: str, one: str, other: str) -> bool:
-    return os.path.samefile(Path(trial, one), Path(trial, other))
