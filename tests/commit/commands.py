@@ -10,7 +10,7 @@ READING = {
     "inspect": ["inspect", "source/model.onnx"],
     "inspect_folder": ["inspect", "source", "--json"],
     "plan": ["plan", "source/model.onnx"],
-    "verify": ["verify", "source/model.onnx", "--show-digest"],
+    "verify": ["verify", "source/model.onnx"],
     "verify_against": ["verify", "source/model.onnx", "--against", "source/model.onnx"],
     "prune": ["prune", "source/model.onnx", "--dry-run"],
 }

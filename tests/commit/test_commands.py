@@ -76,7 +76,8 @@ def test_a_command_in_which_a_call_fails_ends_with_words_and_a_code(
             assert ended.result["leaked"] == [] or call.name == "close"
             assert code in ("0", "1", "3", "4"), err
             assert code == "0" or (err or out).strip()
-            if name in READING or (code in ("3", "4") and "is in place" not in err):
+            stays = code == "0" or "is in place" in err or name == "folder"  # what was published
+            if name in READING or not stays:
                 assert snapshot(root) == before
             recover_folder(root / "source")
             assert wanted in [content(one) for one in (root / "source").glob("*.onnx")]
@@ -109,7 +110,8 @@ def test_a_command_that_a_signal_meets_at_any_call_ends_with_its_code_and_a_whol
             assert f"--- {signum.name}" in ended.log
             code, _, err = ended.result["done"]
             assert int(code) == CODES[signum], ended.result
-            assert ended.result["leaked"] == []
+            # What was opened and not yet returned, or not closed, by the signal itself.
+            assert ended.result["leaked"] == [] or call.name in ("openat", "close")
             assert snapshot(root) in (before, after)
             assert content(root / "source" / "model.onnx") == wanted
             finished = snapshot(root) == after
