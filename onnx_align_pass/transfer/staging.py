@@ -92,10 +92,12 @@ class Stage:
             self._make_folder(folder)
             self._begin()
         except BaseException as error:
-            if self.path != folder:
-                with suppress(OSError):  # empty, it takes no descriptor: there may be none
-                    self.path.rmdir()
-            self._end(failed=True)
+            try:
+                if isinstance(error, OSError) and self.path != folder:
+                    with suppress(OSError):  # empty, it takes no descriptor: there may be none
+                        self.path.rmdir()
+            finally:
+                self._end(failed=True)
             if isinstance(error, OSError):
                 raise WriteError.of(error, folder, doing="making a staging folder") from None
             raise
