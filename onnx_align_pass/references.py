@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,7 @@ from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import Inode, inode, is_one_name, same_file
+from onnx_align_pass.paths import Inode, inode, is_one_name, look, same_file
 from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
@@ -71,7 +72,8 @@ class References:
         """Find the models that point at the file `data`, by inode; all but `model` itself.
 
         A location leads down from its model, so the models that can name a file are in its folder
-        and in those above.
+        and in those above. In a folder in which anybody may put one, such as `/tmp`, those of other
+        people do not count: a stranger could forbid every run, or make each one read his models.
 
         Raises:
             DataFileSharedError: Nobody can say, for something cannot be looked at.
@@ -93,7 +95,7 @@ class References:
         broken: list[Path] = []
         folder = Path(os.path.realpath(data.parent))
         for place in (folder, *folder.parents):
-            for other in _models_in(place):
+            for other in _models_in(place, _owners_that_count(place, data)):
                 if wanted is None or _is_own(other, own) or other in self._besides:
                     continue
                 names = self.of(other)
@@ -136,13 +138,30 @@ def _fails(model: Path, why: ModelError) -> bool:
     return not isinstance(why, BrokenModelError) and os.access(model, os.R_OK)
 
 
-def _models_in(folder: Path) -> list[Path]:
+def _owners_that_count(folder: Path, data: Path) -> frozenset[int] | None:
+    """User ids of those whose models in a folder matter; None: everybody's do."""
+    open_to_all = stat.S_ISVTX | stat.S_IWOTH
+    found = look(folder)
+    if found is None or found.st_mode & open_to_all != open_to_all:
+        return None
+    its = look(data)
+    return frozenset({os.geteuid(), *([] if its is None else [its.st_uid])})
+
+
+def _models_in(folder: Path, owners: frozenset[int] | None) -> list[Path]:
     """Files that are models by their names, and small ones that may be: `m.onnx.bak`, `m.pb`."""
     try:
         with os.scandir(folder) as found:
-            return sorted(Path(one.path) for one in found if _may_be_model(one))
+            models = [Path(one.path) for one in found if _may_be_model(one)]
+            return sorted(one for one in models if owners is None or _owner(one) in owners)
     except (PermissionError, FileNotFoundError, NotADirectoryError):
         return []
+
+
+def _owner(model: Path) -> int | None:
+    """User id of the owner of what lies there, be it a link; None where nothing does."""
+    found = look(model, follow=False)
+    return None if found is None else found.st_uid
 
 
 def _may_be_model(entry: os.DirEntry[str]) -> bool:

@@ -1,0 +1,66 @@
+"""Models that strangers put where anybody may put one: they forbid nothing, and are not read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import onnx
+import pytest
+
+from onnx_align_pass import DataFileSharedError, align_file
+from tests.align.small_models import external_model
+from tests.corpus import oracle
+
+pytestmark = [
+    pytest.mark.needs_root,
+    pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give a file away"),
+]
+STRANGER = 12_345
+
+
+def point_at_it(model: Path, folder: Path) -> Path:
+    """A model in a folder above that points at the data of `model`."""
+    proto = onnx.load(model, load_external_data=False)
+    for tensor in proto.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = str((model.parent / entry.value).relative_to(folder))
+    other = folder / "other.onnx"
+    other.write_bytes(proto.SerializeToString())
+    return other
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    tmp_path.chmod(0o1777)
+    return external_model(tmp_path / "mine" / "model.onnx")
+
+
+def test_a_stranger_cannot_forbid_a_run_from_a_folder_that_all_may_write_to(
+    model: Path, tmp_path: Path
+) -> None:
+    wanted = oracle.tensors(model)
+    os.chown(point_at_it(model, tmp_path), STRANGER, STRANGER)
+    align_file(model)
+    assert oracle.tensors(model) == wanted
+
+
+def test_a_model_of_ones_own_counts_there(model: Path, tmp_path: Path) -> None:
+    point_at_it(model, tmp_path)
+    with pytest.raises(DataFileSharedError, match=r"other\.onnx"):
+        align_file(model)
+
+
+def test_so_does_one_of_the_owner_of_the_data(model: Path, tmp_path: Path) -> None:
+    os.chown(point_at_it(model, tmp_path), STRANGER, STRANGER)
+    os.chown(model.with_name("model.onnx.data"), STRANGER, STRANGER)
+    with pytest.raises(DataFileSharedError, match=r"other\.onnx"):
+        align_file(model)
+
+
+def test_where_not_all_may_write_everybodys_count(model: Path, tmp_path: Path) -> None:
+    tmp_path.chmod(0o775)
+    os.chown(point_at_it(model, tmp_path), STRANGER, STRANGER)
+    with pytest.raises(DataFileSharedError, match=r"other\.onnx"):
+        align_file(model)
