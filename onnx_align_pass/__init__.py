@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from onnx_align_pass.presets import PRESETS, Preset
     from onnx_align_pass.progress import Progress
     from onnx_align_pass.pruning import PrunedFile, PruneReport, prune_file
+    from onnx_align_pass.recovering import Leftover, recover_folder
     from onnx_align_pass.registry.listing import list_passes
     from onnx_align_pass.registry.presets import PresetInfo, find_preset, list_presets
     from onnx_align_pass.registry.spec import parse_pass, pass_text
@@ -80,7 +81,6 @@ if TYPE_CHECKING:
     from onnx_align_pass.saving import save, save_shared
     from onnx_align_pass.shared import align_shared
     from onnx_align_pass.tensors import TensorFacts
-    from onnx_align_pass.transfer.recover import Leftover, recover_folder
     from onnx_align_pass.verify_report import ModelVerification, VerifyReport
     from onnx_align_pass.verifying import verify_file
 
@@ -170,7 +170,7 @@ _HOME = {
     "saving": ("save", "save_shared"),
     "shared": ("align_shared",),
     "tensors": ("TensorFacts",),
-    "transfer.recover": ("Leftover", "recover_folder"),
+    "recovering": ("Leftover", "recover_folder"),
     "verify_report": (
         "ModelVerification",
         "VerifyReport",

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.references import References
+from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer import recover
 from onnx_align_pass.transfer.recover import Leftover
 
 __all__ = ["Leftover", "recover_folder"]
 
 
-def recover_folder(folder: Path, model_name: str | None = None) -> tuple[Leftover, ...]:
+def recover_folder(folder: StrPath, model_name: str | None = None) -> tuple[Leftover, ...]:
     """Finish or discard what killed runs left in a folder; live runs are not touched.
 
     Args:
@@ -20,9 +22,10 @@ def recover_folder(folder: Path, model_name: str | None = None) -> tuple[Leftove
         model_name: Only what belongs to this model; None: to any.
 
     Raises:
+        UsageError: The path is empty.
         WriteError: Something that was left behind cannot be finished or removed.
     """
-    return recover.recover_folder(folder, model_name, names=_Names())
+    return recover.recover_folder(given_path(folder, "folder"), model_name, names=_Names())
 
 
 class _Names:
@@ -40,6 +43,6 @@ class _Names:
         if not isinstance(names, frozenset):
             return None
         places = [model.parent / name for name in names]
-        spelled = {os.path.normpath(place).casefold() for place in places}
-        spelled |= {os.path.realpath(place).casefold() for place in places}
-        return str(file).casefold() in spelled
+        spelled = {alike(os.path.normpath(place)) for place in places}
+        spelled |= {alike(os.path.realpath(place)) for place in places}
+        return alike(str(file)) in spelled
