@@ -58,6 +58,7 @@ WITH_WARNINGS = {
     "hard-link": {"data_has_two_links"},
     "data-in-model": {"data_inside_the_model"},
     "shared-data-file": {"two_models_of_one_data_file"},
+    "unportable-name": {"location_shell", "location_spaces"},
 }
 """Cases by what is warned of; the small data files of the corpus have gaps."""
 GIB = 1 << 30
