@@ -16,6 +16,7 @@ from onnx_align_pass.errors import (
     DestinationIsSourceError,
     WriteError,
 )
+from onnx_align_pass.layout.generations import family
 from onnx_align_pass.other_entries import other_entries
 from onnx_align_pass.paths import is_one_name, look, same_file
 from onnx_align_pass.prepare import Prepared
@@ -25,8 +26,6 @@ from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["Destination", "Replacement"]
-
-_PRUNE = "`onnx-align prune` removes it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,9 @@ class Destination:
         superseded: dict[str, FileState | None] = {}
         for name in sorted(claimed.difference(names, prepared.kept)):
             if self.keeps_old:
-                notes.append(f"{name} is left for readers of the old model: {_PRUNE}")
+                prunes = family(name) in map(family, names)
+                how = "`onnx-align prune` removes it" if prunes else "remove it by hand"
+                notes.append(f"{name} is left for readers of the old model: {how}")
                 continue
             if self._is_respelled(name, names):
                 continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from dataclasses import replace
 
 from onnx_align_pass.destination import Destination
@@ -19,23 +20,31 @@ def freshly_named(prepared: Prepared, destination: Destination) -> Prepared:
     plan = prepared.plan
     if not destination.keeps_old or not plan.files or not os.path.lexists(destination.model):
         return prepared
-    while True:
-        token = secrets.token_hex(TOKEN_BYTES)
-        fresh = _with_token(prepared, token)
-        if not any(os.path.lexists(destination.folder / one.name) for one in fresh.plan.files):
-            return fresh
+    token, names = _token(), dict[str, str]()
+    for file in plan.files:
+        name = with_token(file.name, token)
+        while name in names.values() or os.path.lexists(destination.folder / name):
+            name = with_token(file.name, _token())
+        names[file.name] = name
+    return _renamed(prepared, names)
 
 
 def named_as_it_is(
     prepared: Prepared, destination: Destination, references: References
 ) -> Prepared:
     """Give the data files of a plan the token of those that the model has at its destination."""
-    names = references.of(destination.model) if destination.keeps_old else ()
-    tokens = {token_of(name) for name in names} if isinstance(names, frozenset) else set()
+    found = references.of(destination.model) if destination.keeps_old else ()
+    tokens = {token_of(name) for name in found} if isinstance(found, frozenset) else set()
     token = tokens.pop() if len(tokens) == 1 else None
-    return prepared if token is None else _with_token(prepared, token)
-
-
-def _with_token(prepared: Prepared, token: str) -> Prepared:
+    if token is None:
+        return prepared
     names = {file.name: with_token(file.name, token) for file in prepared.plan.files}
+    return _renamed(prepared, names) if len(set(names.values())) == len(names) else prepared
+
+
+def _token() -> str:
+    return secrets.token_hex(TOKEN_BYTES)
+
+
+def _renamed(prepared: Prepared, names: Mapping[str, str]) -> Prepared:
     return replace(prepared, plan=prepared.plan.renamed(names))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,13 +14,14 @@ from onnx_align_pass.errors import WriteError
 from onnx_align_pass.layout.generations import family, token_of
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import StrPath, given_path
+from onnx_align_pass.paths import StrPath, given_path, look
 from onnx_align_pass.printable import printable
-from onnx_align_pass.references import References
+from onnx_align_pass.references import References, owners_that_count
 from onnx_align_pass.repack_folder import models_below
 from onnx_align_pass.report import SCHEMA_VERSION
-from onnx_align_pass.transfer.commit import folder_lock
+from onnx_align_pass.transfer.commit import locked
 from onnx_align_pass.transfer.recover import is_staging_name
+from onnx_align_pass.write import explained
 
 __all__ = ["PruneReport", "PrunedFile", "prune_file"]
 
@@ -57,25 +58,27 @@ class PruneReport:
 def prune_file(path: StrPath, *, dry_run: bool = False) -> PruneReport:
     """Remove what `keep_old_data` left beside a model: older data files that no model points at.
 
-    An older data file is one whose name differs from that of a data file of the model in its token
-    alone (`model.onnx-5f3a9c01.data`), or has none where the model's has one. Whether a program
-    has one open, or will open it, nobody can see: ask when the readers of the old model have ended.
+    Such files are told by their names: `model.onnx.gen-5f3a9c01d27e.data`, where the model's data
+    has another token, or none; and that name without a token, where the model's has one. Whether a
+    program has one open, or will open it, nobody can see: ask when the readers of the old model
+    have ended.
 
     Args:
         path: A model, or a folder of models.
         dry_run: Only say what would be removed.
 
     Raises:
-        ModelError: The model is missing or broken; nothing was removed.
-        WriteError: A file cannot be removed; those named before it are.
+        ModelError: A model is missing or broken; nothing was removed.
+        WriteError: A file cannot be looked at, or removed; those before it are.
     """
     given = given_path(path)
     models = models_below(given) if os.path.isdir(given) else [given]
+    for model in models:
+        data_file_names(read_skeleton(model))
     references, removed, left = References(), dict[Path, PrunedFile](), dict[str, None]()
     for model in models:
-        read_skeleton(model)
-        # Only under the lock is it certain that no run is about to point at one of them.
-        with nullcontext() if dry_run else folder_lock(model.parent):
+        # Only under the locks is it certain that no run is about to point at one of them.
+        with explained(model, 0, reads=False), _alone(model, dry_run=dry_run):
             for old in _older(model):
                 reason = _reason_to_stay(model, old, references)
                 if reason is not None:
@@ -87,29 +90,42 @@ def prune_file(path: StrPath, *, dry_run: bool = False) -> PruneReport:
     return PruneReport(tuple(removed.values()), tuple(left), dry_run)
 
 
+def _alone(model: Path, *, dry_run: bool) -> AbstractContextManager[None]:
+    return nullcontext() if dry_run else locked(model.parent, _data_folders(model))
+
+
+def _data_folders(model: Path) -> list[Path]:
+    """The folders of a model's data, but for those that a symlink in the model's folder is."""
+    home, folders = os.path.realpath(model.parent), {one.parent for one in _data_of(model)}
+    inside = (one for one in folders if Path(os.path.realpath(one)).is_relative_to(home))
+    return sorted(one for one in inside if one.is_dir())
+
+
+def _data_of(model: Path) -> set[Path]:
+    return {model.parent / name for name in data_file_names(read_skeleton(model))}
+
+
 def _older(model: Path) -> Iterator[Path]:
     """Files beside the model's data that are called as earlier ones of it would be."""
-    names = {model.parent / name for name in data_file_names(read_skeleton(model))}
-    home = os.path.realpath(model.parent)
-    for folder in sorted({name.parent for name in names}):
-        if not Path(os.path.realpath(folder)).is_relative_to(home):
-            continue  # by way of a symlink, where a stranger's model has no say
-        kin = {family(one.name): token_of(one.name) for one in names if one.parent == folder}
-        for found in sorted(_names_in(folder)):
-            path, token = folder / found, token_of(found)
-            if path not in names and family(found) in kin and token != kin[family(found)]:
+    data = _data_of(model)
+    for folder in _data_folders(model):
+        kin = {family(one.name): token_of(one.name) for one in data if one.parent == folder}
+        for name in sorted(_names_in(folder)):
+            path, token = folder / name, token_of(name)
+            if path not in data and family(name) in kin and token != kin[family(name)]:
                 yield path
 
 
 def _reason_to_stay(model: Path, old: Path, references: References) -> str | None:
-    try:
-        if not stat.S_ISREG(old.lstat().st_mode):
-            return "it is not a regular file"
-    except FileNotFoundError:
+    found = look(old, follow=False)
+    if found is None:
         return "it is gone"
+    if not stat.S_ISREG(found.st_mode):
+        return "it is not a regular file"
     # A run that has published its data, and not its model yet, is still seen by its staging folder.
-    for folder in (Path(os.path.realpath(old.parent)), *Path(os.path.realpath(old.parent)).parents):
-        if any(map(is_staging_name, _names_in(folder))):
+    place = Path(os.path.realpath(old.parent))
+    for folder in (place, *place.parents):
+        if any(_is_run(folder / name, old) for name in _names_in(folder)):
             return f"a run is at work in {folder}, or was killed: `onnx-align recover` finishes it"
     sharers = references.others(model, old)
     if sharers.users:
@@ -119,10 +135,18 @@ def _reason_to_stay(model: Path, old: Path, references: References) -> str | Non
     return None
 
 
+def _is_run(path: Path, old: Path) -> bool:
+    """Whether this is the staging folder of a run that may need an old file."""
+    if not is_staging_name(path.name):
+        return False
+    owners, found = owners_that_count(path.parent, old), look(path, follow=False)
+    return found is not None and (owners is None or found.st_uid in owners)
+
+
 def _names_in(folder: Path) -> list[str]:
     try:
         return os.listdir(folder)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
         return []
 
 

@@ -18,7 +18,7 @@ from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
-__all__ = ["References", "Sharers"]
+__all__ = ["References", "Sharers", "owners_that_count"]
 
 _SMALL_BYTES: Final = 1 << 26
 """Larger files whose names do not end in `.onnx` are taken for data: they are not looked into."""
@@ -95,7 +95,7 @@ class References:
         broken: list[Path] = []
         folder = Path(os.path.realpath(data.parent))
         for place in (folder, *folder.parents):
-            for other in _models_in(place, _owners_that_count(place, data)):
+            for other in _models_in(place, owners_that_count(place, data)):
                 if wanted is None or _is_own(other, own) or other in self._besides:
                     continue
                 names = self.of(other)
@@ -138,7 +138,7 @@ def _fails(model: Path, why: ModelError) -> bool:
     return not isinstance(why, BrokenModelError) and os.access(model, os.R_OK)
 
 
-def _owners_that_count(folder: Path, data: Path) -> frozenset[int] | None:
+def owners_that_count(folder: Path, data: Path) -> frozenset[int] | None:
     """User ids of those whose models in a folder matter; None: everybody's do."""
     open_to_all = stat.S_ISVTX | stat.S_IWOTH
     found = look(folder)

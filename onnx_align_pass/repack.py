@@ -51,7 +51,10 @@ def repack(
         check_model_size(prepared, options.max_model_bytes)
         if destination.in_place and lies_as_planned(prepared, files):
             return run.leave(prepared, prepared.skeleton.size)
-        return run.publish(freshly_named(prepared, destination), files)
+        if destination.keeps_old:
+            prepared = freshly_named(prepared, destination)
+            check_model_size(prepared, options.max_model_bytes)
+        return run.publish(prepared, files)
 
 
 def lies_as_planned(prepared: Prepared, files: SourceFiles) -> bool:

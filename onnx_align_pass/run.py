@@ -99,6 +99,8 @@ class Run:
         except DestinationError:
             self._let_others_finish()
             raise
+        if replacement.model_before != self.found:
+            raise self._changed()
         if prepared.plan.total_bytes > _SOON_WRITTEN:
             self.resume_collector()
         written = write(
@@ -134,12 +136,17 @@ class Run:
         """
         with suppress(OSError), folder_lock(self.destination.folder):
             pass
-        if FileState.of(self.destination.model) != self.found:
-            raise SourceChangedError(
-                "another run has written it meanwhile",
-                file=self.destination.model,
-                hint="Nothing was written; run again.",
-            )
+        with explained(self.destination.model, 0, reads=False):
+            found = FileState.of(self.destination.model)
+        if found != self.found:
+            raise self._changed()
+
+    def _changed(self) -> SourceChangedError:
+        return SourceChangedError(
+            "another run has written it meanwhile",
+            file=self.destination.model,
+            hint="Nothing was written; run again.",
+        )
 
     def _sync(self, names: Sequence[str]) -> None:
         """Bring to the disk what an earlier run may have left to the kernel."""

@@ -89,6 +89,7 @@ def _look(
         settled = target is None and lies_as_planned(prepared, files)
         if not settled:
             prepared = freshly_named(prepared, destination)
+            check_model_size(prepared, options.max_model_bytes)
             destination.examine(prepared, references)
         copied = tuple(_by_inode(spans_written(prepared.requests, prepared.plan)))
     homes = (inode(prepared.skeleton.data_path(home)) for home in prepared.homes)

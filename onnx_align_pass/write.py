@@ -192,10 +192,9 @@ def _stat(path: Path) -> os.stat_result | None:
 
 def journal_of(stage: Stage, destination: Destination, replacement: Replacement) -> Journal:
     """Write down, as a value, what a stage whose files are complete is to replace."""
-    model, folder = FileState.of(stage.path / MODEL), destination.folder
+    model = FileState.of(stage.path / MODEL)
     data = {name: FileState.of(stage.data_path(name)) for name in replacement.data_before}
     assert model is not None, "it was staged"
-    above = {parent for name in data for parent in Path(name).parents}
     return Journal(
         model=destination.model.name,
         model_before=replacement.model_before,
@@ -204,9 +203,7 @@ def journal_of(stage: Stage, destination: Destination, replacement: Replacement)
         data_before=replacement.data_before,
         data_after={name: state for name, state in data.items() if state is not None},
         superseded=replacement.superseded,
-        new_folders=tuple(
-            parent.as_posix() for parent in sorted(above) if not (folder / parent).exists()
-        ),
+        new_folders=(),
     )
 
 

@@ -1,7 +1,7 @@
 """Names for data files of which each is used once: no reader takes one for another.
 
-A token stands before the last suffix: `model.onnx.data` becomes `model.onnx-5f3a9c01.data`, and the
-next time `model.onnx-e08b7d24.data`.
+A token stands before the last suffix: `model.onnx.data` becomes `model.onnx.gen-5f3a9c01d27e.data`,
+and the next time `model.onnx.gen-e08b7d24610c.data`.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ import re
 
 __all__ = ["TOKEN_BYTES", "family", "token_of", "with_token"]
 
-TOKEN_BYTES = 4
+TOKEN_BYTES = 6
 """Random bytes of a token; written in hexadecimal digits."""
-_TOKEN = re.compile(r"-[0-9a-f]{8}(?=(?:\.\w+)?\Z)")
+_TOKEN = re.compile(r"(?<=[^/])\.gen-[0-9a-f]{12}(?=(?:\.\w+)?\Z)")
 _SUFFIX = re.compile(r"(?<=[^/])(?:\.\w+)?\Z")
-_SHARD = re.compile(r"-\d{5,}-of-\d{5,}|_\d+\Z")
+_SHARD = re.compile(r"-\d{5,}-of-\d{5,}")
 
 
 def token_of(name: str) -> str | None:
     """The token in a data file's name; None where there is none."""
     found = _TOKEN.search(name)
-    return found[0][1:] if found else None
+    return found[0].rpartition("-")[2] if found else None
 
 
 def with_token(name: str, token: str) -> str:
     """Give a data file's name another token, or its first one."""
-    return _SUFFIX.sub(rf"-{token}\g<0>", _TOKEN.sub("", name), count=1)
+    return _SUFFIX.sub(rf".gen-{token}\g<0>", _TOKEN.sub("", name), count=1)
 
 
 def family(name: str) -> str:
-    """What all generations, and all shards, of a data file have in common."""
+    """What all generations of a data file, and all its shards, have in common."""
     return _SHARD.sub("", _TOKEN.sub("", name))

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from onnx_align_pass.errors import SourceChangedError, WriteError
@@ -14,7 +15,7 @@ from onnx_align_pass.transfer.journal import JOURNAL, FileState, Journal, write_
 from onnx_align_pass.transfer.publication import Publication, Standing
 from onnx_align_pass.transfer.staging import Stage
 
-__all__ = ["commit", "folder_lock"]
+__all__ = ["commit", "folder_lock", "locked"]
 
 _DOING = {
     Standing.BEFORE: "publishing",
@@ -38,7 +39,7 @@ def commit(
 
     Args:
         stage: The staged files.
-        journal: What they replace.
+        journal: What they replace; the folders that it takes are looked for here.
         durable: Whether to sync between the steps.
         recheck: Called when no other run can publish any more; what it raises ends the run, with
             nothing published.
@@ -50,8 +51,10 @@ def commit(
         WriteError: A step failed; the old pair is whole, or, as the error says, the new one.
     """
     model = stage.folder / journal.model
-    with _locked(stage.folder, also_lock):
+    with locked(stage.folder, also_lock):
         _still_the_same(stage.folder, journal)
+        # Not before: a run that published until now may have removed a folder, or made one.
+        journal = replace(journal, new_folders=_missing_folders(stage.folder, journal))
         recheck()
         _write_down(stage.path, journal, durable)
         if durable:
@@ -79,7 +82,7 @@ def commit(
 
 
 @contextmanager
-def _locked(folder: Path, others: Iterable[Path]) -> Iterator[None]:
+def locked(folder: Path, others: Iterable[Path]) -> Iterator[None]:
     """Lock folders, in the one order that all runs keep: so none waits for what waits for it."""
     folders = {os.path.realpath(one) for one in (folder, *others)}
     with ExitStack() as locks:
@@ -99,6 +102,11 @@ def folder_lock(folder: Path) -> Iterator[None]:
     finally:
         if fd is not None:
             kernel.let_go(fd)
+
+
+def _missing_folders(folder: Path, journal: Journal) -> tuple[str, ...]:
+    above = {parent for name in journal.data_before for parent in Path(name).parents}
+    return tuple(one.as_posix() for one in sorted(above) if not (folder / one).exists())
 
 
 def _no_sync(folder: Path) -> None:

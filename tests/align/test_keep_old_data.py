@@ -17,8 +17,10 @@ from onnx_align_pass import (
     prune_file,
     save,
 )
+from onnx_align_pass.layout.generations import token_of
 from onnx_align_pass.with_passes import align_with_passes
 from tests.corpus import oracle
+from tests.corpus.build import external, showing, tensor, write
 
 from .small_models import external_model
 from .snapshot import snapshot
@@ -121,7 +123,7 @@ def test_a_folder_in_place(model: Path) -> None:
     model.unlink()
     external_model(model.parent / "below" / "third.onnx")
     align_file(model.parent, keep_old_data=True)
-    assert data_of(other).startswith("model.onnx-")
+    assert data_of(other).startswith("model.onnx.gen-")
     assert oracle.tensors(other) == tensors
     assert len(prune_file(model.parent).removed) == 2
 
@@ -131,7 +133,7 @@ def test_shards_have_one_token(model: Path) -> None:
     for _ in range(2):
         align_file(model, layout=layout, keep_old_data=True)
     names = {path.name for path in model.parent.iterdir()} - {model.name, OLD}
-    tokens = {name.rpartition("-")[2] for name in names}
+    tokens = {token_of(name) for name in names}
     assert len(tokens) == len(names) / 3 == 2
     report = prune_file(model)
     assert {one.path.name for one in report.removed} == {OLD, *names} - names_of(model)
@@ -165,6 +167,24 @@ def test_it_is_a_word_of_the_command_line_that_shared_data_has_not(model: Path) 
     done = run_child("align", str(model), str(out), "--shared-data", "w.data", "--keep-old-data")
     assert done.returncode == 2
     assert "--keep-old-data" in done.stderr
+
+
+def test_two_data_files_whose_names_differ_in_the_token_alone_stay_two(tmp_path: Path) -> None:
+    names = ["w.data", "w.gen-001122334455.data", ".gen-001122334455"]
+    tensors = [external(tensor(name, [900]), tmp_path, name) for name in names]
+    model = write(tmp_path, showing(tensors))
+    wanted = oracle.tensors(model)
+    align(model, 4096)
+    assert len(names_of(model)) == 3
+    assert names_of(model).isdisjoint(names)
+    assert oracle.tensors(model) == wanted
+
+
+def test_what_cannot_be_pruned_is_to_be_removed_by_hand(model: Path) -> None:
+    layout = LayoutPolicy(data_name="other.bin")
+    (done,) = align_file(model, layout=layout, keep_old_data=True).models
+    assert any("remove it by hand" in note for note in done.notes)
+    assert not prune_file(model).removed
 
 
 def test_the_name_is_checked_as_any_other(model: Path) -> None:

@@ -9,7 +9,13 @@ from pathlib import Path
 import onnx
 import pytest
 
-from onnx_align_pass import LayoutPolicy, ModelNotFoundError, align_file, prune_file
+from onnx_align_pass import (
+    BrokenModelError,
+    LayoutPolicy,
+    ModelNotFoundError,
+    align_file,
+    prune_file,
+)
 from tests.cli.child import run_child
 from tests.corpus import oracle
 
@@ -53,7 +59,14 @@ def test_only_the_data_of_the_model_is_left(model: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["model.onnx.data.bak", "other.onnx.data", "other.onnx-00112233.data", "model.onnx-0011.data"],
+    [
+        "model.onnx.data.bak",
+        "model.onnx-20240115.data",
+        "model.onnx_2.data",
+        "other.onnx.data",
+        "other.onnx.gen-001122334455.data",
+        "model.onnx-00112233.data",
+    ],
 )
 def test_files_of_other_names_are_not_touched(model: Path, name: str) -> None:
     (model.parent / name).write_bytes(b"mine")
@@ -75,7 +88,7 @@ def test_nor_a_link_or_a_folder(model: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.write_bytes(b"mine")
     (model.parent / OLD).symlink_to(outside)
-    (model.parent / "model.onnx-00112233.data").mkdir()
+    (model.parent / "model.onnx.gen-001122334455.data").mkdir()
     report = prune_file(model)
     assert not report.removed
     assert len(report.left) == 2
@@ -96,11 +109,11 @@ def test_nor_what_a_run_is_about_to_point_at(model: Path, tmp_path: Path) -> Non
 def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
-    for name in ("w.data", "w-00112233.data", "w-44556677.data"):
+    for name in ("w.data", "w.gen-001122334455.data", "w.gen-66778899aabb.data"):
         (outside / name).write_bytes(b"mine")
     model = external_model(tmp_path / "folder" / "model.onnx", data="w.data")
     (model.parent / "below").symlink_to(outside)
-    point_at(model, "below/w-00112233.data")
+    point_at(model, "below/w.gen-001122334455.data")
     assert not prune_file(model).removed
     assert len(os.listdir(outside)) == 3
 
@@ -112,6 +125,25 @@ def point_at(model: Path, location: str) -> None:
             if entry.key == "location":
                 entry.value = location
     model.write_bytes(proto.SerializeToString())
+
+
+def test_of_a_folder_nothing_goes_where_one_model_is_broken(model: Path) -> None:
+    broken = model.parent / "z" / "broken.onnx"
+    broken.parent.mkdir()
+    broken.write_bytes(b"\x07")
+    before = snapshot(model.parent)
+    with pytest.raises(BrokenModelError):
+        prune_file(model.parent)
+    assert snapshot(model.parent) == before
+
+
+def test_a_data_file_of_a_name_that_people_use_is_kept(tmp_path: Path) -> None:
+    model = external_model(tmp_path / "folder" / "model.onnx", data="weights.bin")
+    for name in ("weights-20240115.bin", "weights-1a2b3c4d.bin", "weights_2.bin"):
+        (model.parent / name).write_bytes(b"mine")
+    align_file(model, layout=LayoutPolicy(alignment=64), keep_old_data=True)
+    assert [one.path.name for one in prune_file(model).removed] == ["weights.bin"]
+    assert len(os.listdir(model.parent)) == 5
 
 
 def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:

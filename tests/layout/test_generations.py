@@ -3,32 +3,34 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from onnx_align_pass.layout.generations import family, token_of, with_token
 
-TOKENS = st.text("0123456789abcdef", min_size=8, max_size=8)
+TOKENS = st.text("0123456789abcdef", min_size=12, max_size=12)
 NAMES = st.from_regex(r"([a-z.]{1,3}/)?[A-Za-z0-9_.-]{1,20}", fullmatch=True)
 
 
 @pytest.mark.parametrize(
     ("name", "named"),
     [
-        ("model.onnx.data", "model.onnx-0a1b2c3d.data"),
-        ("model.onnx_data_1", "model-0a1b2c3d.onnx_data_1"),
-        ("weights", "weights-0a1b2c3d"),
-        ("w.d/model.safetensors", "w.d/model-0a1b2c3d.safetensors"),
-        ("below/.data", "below/.data-0a1b2c3d"),
-        ("model-00001-of-00002.onnx.data", "model-00001-of-00002.onnx-0a1b2c3d.data"),
-        ("model.onnx-99999999.data", "model.onnx-0a1b2c3d.data"),
+        ("model.onnx.data", "model.onnx.gen-0a1b2c3d4e5f.data"),
+        ("model.onnx_data_1", "model.gen-0a1b2c3d4e5f.onnx_data_1"),
+        ("weights", "weights.gen-0a1b2c3d4e5f"),
+        ("w.d/model.safetensors", "w.d/model.gen-0a1b2c3d4e5f.safetensors"),
+        ("below/.data", "below/.data.gen-0a1b2c3d4e5f"),
+        ("model-00001-of-00002.onnx.data", "model-00001-of-00002.onnx.gen-0a1b2c3d4e5f.data"),
+        ("model.onnx.gen-999999999999.data", "model.onnx.gen-0a1b2c3d4e5f.data"),
     ],
 )
 def test_a_token_stands_before_the_last_suffix(name: str, named: str) -> None:
-    assert with_token(name, "0a1b2c3d") == named
+    assert with_token(name, "0a1b2c3d4e5f") == named
 
 
 @given(NAMES, TOKENS, TOKENS)
+@example(".gen-000000000000", "0a1b2c3d4e5f", "999999999999")
+@example("w/.gen-000000000000", "0a1b2c3d4e5f", "999999999999")
 def test_a_token_is_found_again_and_replaced_by_the_next(name: str, one: str, two: str) -> None:
     named = with_token(name, one)
     assert token_of(named) == one
@@ -45,5 +47,13 @@ def test_the_folder_stays(name: str, token: str) -> None:
 def test_shards_are_of_one_family() -> None:
     names = ("model-00001-of-00002.onnx.data", "model-00017-of-12345.onnx.data", "model.onnx.data")
     assert {family(name) for name in names} == {"model.onnx.data"}
-    assert family("model.onnx_data") == family("model.onnx_data_12") == "model.onnx_data"
     assert family("model.onnx.data") != family("other.onnx.data")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["w-20240115.bin", "w-1a2b3c4d.bin", "w_2", "w.gen-0a1b2c3d4e5.bin", "w.gen-0A1B2C3D4E5F.bin"],
+)
+def test_what_people_name_has_no_token(name: str) -> None:
+    assert token_of(name) is None
+    assert family(name) == name
