@@ -29,7 +29,8 @@ def check_apart(names: Iterable[str], folder: Path) -> None:
             for number, name in enumerate(twins):
                 path = Path(trial, name)
                 if not _make(path):
-                    one = next(one for one in twins[:number] if same_file(path, Path(trial, one)))
+                    same = (one for one in twins[:number] if same_file(path, Path(trial, one)))
+                    one = next(same, twins[0])
                     raise DestinationError(
                         "two files would be one: their names are the same on this file system",
                         file=folder / name,

@@ -9,7 +9,7 @@ from typing import Final
 from onnx_align_pass.errors import ExpansionError, TensorError, VerifyError
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.inspection.inventory import Inventory
-from onnx_align_pass.layout.expansion import Expansion, expansion_of
+from onnx_align_pass.layout.expansion import DISTRUST, Expansion, expansion_of
 from onnx_align_pass.model.canonical import canonical
 from onnx_align_pass.model.contents import strip
 from onnx_align_pass.model.difference import first_difference
@@ -56,7 +56,7 @@ class Comparison:
             OSError: `filename` is the file where reading it failed.
         """
         try:
-            self._expansion().check("to read")
+            self._expansion().check("to read", hint=DISTRUST)
         except ExpansionError as error:
             yield Finding.of("error", error)
             return

@@ -89,7 +89,7 @@ def rename_file(
     """
     started = time.perf_counter()
     path = given_path(source, "source")
-    with explained(Path(destination), 0):
+    with explained(given_path(destination, "destination"), 0):
         place = _place(path, destination)
         check_whole(path)
         of_source = recover_folder(path.parent, path.name)

@@ -18,6 +18,7 @@ from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.tensors import TensorRequest
 
 __all__ = [
+    "DISTRUST",
     "FACTOR",
     "SLACK_BYTES",
     "Expansion",
@@ -34,6 +35,9 @@ FACTOR: Final = 2
 safetensors, where each has its own. Honest models are below: few weights are shared by more."""
 SLACK_BYTES: Final = 64 << 20
 """What may be written besides: too little to harm anybody, and small models may be odd."""
+
+
+DISTRUST: Final = "No exporter makes such a model: get it from somebody you trust."
 
 
 class Expansion(NamedTuple):
@@ -135,4 +139,4 @@ def check_read(spans: Iterable[FileSpan]) -> None:
     Raises:
         ExpansionError: It does.
     """
-    expansion_of(spans).check("to read")
+    expansion_of(spans).check("to read", hint=DISTRUST)

@@ -13,9 +13,13 @@ from typing import Any
 
 import pytest
 
-from onnx_align_pass import recover_folder, run
+from onnx_align_pass import LayoutPolicy, align_file, recover_folder, repack, run
+from onnx_align_pass import write as write_module
+from onnx_align_pass.prepare import Prepared, prepare
 from onnx_align_pass.transfer.commit import folder_lock
+from onnx_align_pass.transfer.journal import Journal
 from onnx_align_pass.transfer.publication import Publication
+from tests.align.small_models import external_model
 from tests.align.snapshot import snapshot
 from tests.commit.judge import Judge, content
 from tests.commit.perform import perform
@@ -162,6 +166,47 @@ def test_a_model_that_stands_in_between_is_not_taken_for_the_model(
     assert late["error"] == "SourceChangedError", late
     assert "done" in told[0], told
     assert recover_folder(tmp_path / "folder") == ()
+
+
+def test_what_another_run_published_since_is_not_replaced_without_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = SCENES["fresh"]
+    scene.build(tmp_path)
+
+    def late(*given: Any, **keywords: Any) -> Prepared:
+        monkeypatch.setattr(repack, "prepare", prepare)
+        assert perform(scene.task(tmp_path, alignment=1024)) == {"done": ["written"], "leaked": []}
+        published.update(snapshot(tmp_path))
+        return prepare(*given, **keywords)
+
+    published: dict[str, tuple[object, ...]] = {}
+    monkeypatch.setattr(repack, "prepare", late)
+    told = perform(scene.task(tmp_path, alignment=16))
+    assert told["error"] == "SourceChangedError", told
+    assert snapshot(tmp_path) == published
+
+
+def test_a_folder_that_another_run_removed_meanwhile_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, source = tmp_path / "folder", tmp_path / "source" / "new.onnx"
+    (folder / "below").mkdir(parents=True)
+    external_model(folder / "old.onnx", data="below/old.data")
+    external_model(source)
+    wanted = content(source)
+    journal_of = write_module.journal_of
+
+    def late(*given: Any) -> Journal:
+        journal = journal_of(*given)
+        monkeypatch.setattr(write_module, "journal_of", journal_of)
+        align_file(folder / "old.onnx", layout=LayoutPolicy(data_name="old.data"))
+        assert not (folder / "below").exists()
+        return journal
+
+    monkeypatch.setattr(write_module, "journal_of", late)
+    align_file(source, folder / "new.onnx", layout=LayoutPolicy(data_name="below/new.data"))
+    assert content(folder / "new.onnx") == wanted
 
 
 def played(scene: Scene, root: Path, alignment: int) -> dict[str, tuple[object, ...]]:
