@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from onnx_align_pass.checks import PLACEHOLDERS
-from onnx_align_pass.digesting import reads_explained
 from onnx_align_pass.errors import DestinationError, DestinationExistsError
+from onnx_align_pass.explaining import explained, reads_explained
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
@@ -18,7 +18,6 @@ from onnx_align_pass.repack import repack
 from onnx_align_pass.repack_folder import repack_any
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
-from onnx_align_pass.write import explained
 
 __all__ = ["align_external_data_streaming", "align_file", "plan_file"]
 

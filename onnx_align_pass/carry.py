@@ -15,6 +15,7 @@ from onnx_align_pass.errors import (
     ModelNotFoundError,
     UnsafeDataFileError,
 )
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.paths import inode
 from onnx_align_pass.progress import Progress
 from onnx_align_pass.references import References
@@ -24,7 +25,6 @@ from onnx_align_pass.transfer.engine import Piece, write_pieces
 from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.staging import Stage
-from onnx_align_pass.write import explained
 
 __all__ = ["carry", "check_links", "check_replaced", "missing_folders", "opened"]
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Final, NamedTuple
 
-from onnx_align_pass.errors import ModelError
+from onnx_align_pass.explaining import reads_explained
 from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.layout.expansion import check_read
 from onnx_align_pass.model.canonical import canonical
@@ -65,24 +63,6 @@ def digest_of(path: StrPath, *, progress: Progress = SILENT, allow_hard_links: b
         digest = _combine(contents, hashes, canonical(skeleton.proto, model))
         files.verify_unchanged()
     return digest
-
-
-@contextmanager
-def reads_explained(model: Path) -> Iterator[None]:
-    """Turn an operating system's error about a source into one that names it, or else the model.
-
-    Raises:
-        ModelError: A source could not be read.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise ModelError(
-            f"reading failed: {error.strerror or error}",
-            file=model if error.filename is None else str(error.filename),
-            hint="Check the disk or its connection.",
-            code="data-file-unreadable",
-        ) from None
 
 
 class _Content(NamedTuple):

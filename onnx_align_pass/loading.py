@@ -7,8 +7,8 @@ from pathlib import Path
 import onnx
 import onnx_ir as ir
 
-from onnx_align_pass.digesting import reads_explained
 from onnx_align_pass.errors import LossyLoadError, cause_of
+from onnx_align_pass.explaining import reads_explained
 from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.ir.stored import NumbersInFile, StoredTensor, for_slot
 from onnx_align_pass.model.decode import DecodedTensor

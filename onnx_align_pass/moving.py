@@ -10,6 +10,7 @@ from pathlib import Path
 
 from onnx_align_pass.destination import Destination, Replacement
 from onnx_align_pass.errors import SourceChangedError
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.layout.plan import LayoutPlan, PlannedFile
 from onnx_align_pass.model.emit import PROTOBUF_MAX_BYTES, assemble
 from onnx_align_pass.pieces import check_model_size
@@ -27,7 +28,7 @@ from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.links import keep_link
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
-from onnx_align_pass.write import Job, explained, journal_of, model_job, stage_job
+from onnx_align_pass.write import Job, journal_of, model_job, stage_job
 
 __all__ = ["Moved", "move", "state_of"]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from onnx_align_pass.errors import WriteError
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.layout.generations import family, token_of
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
@@ -21,7 +22,6 @@ from onnx_align_pass.repack_folder import models_below
 from onnx_align_pass.report import SCHEMA_VERSION
 from onnx_align_pass.transfer.commit import locked
 from onnx_align_pass.transfer.recover import is_staging_name
-from onnx_align_pass.write import explained
 
 __all__ = ["PruneReport", "PrunedFile", "prune_file"]
 

@@ -19,6 +19,7 @@ from onnx_align_pass.errors import (
     ModelNotFoundError,
     WriteError,
 )
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.moved import stands
 from onnx_align_pass.moving import Moved, move, state_of
 from onnx_align_pass.paths import StrPath, given_path, is_one_name, look
@@ -33,7 +34,6 @@ from onnx_align_pass.transfer.kernel import sync_folder, sync_path
 from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.removal import remove_pair
-from onnx_align_pass.write import explained
 
 __all__ = ["rename_file"]
 

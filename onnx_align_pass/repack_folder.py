@@ -16,6 +16,7 @@ from onnx_align_pass.errors import (
     UnsafeDataFileError,
     WriteError,
 )
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.paths import StrPath, given_path, given_target, inode
 from onnx_align_pass.recovering import recover_folder
 from onnx_align_pass.references import References
@@ -24,7 +25,6 @@ from onnx_align_pass.report import AlignReport, ModelAlignment
 from onnx_align_pass.run import Options
 from onnx_align_pass.survey import Surveyed, survey
 from onnx_align_pass.transfer.recover import is_staging_name
-from onnx_align_pass.write import explained
 
 __all__ = ["models_below", "repack_any", "repack_folder"]
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from onnx_align_pass.destination import Destination
-from onnx_align_pass.digesting import reads_explained
 from onnx_align_pass.errors import ModelError
+from onnx_align_pass.explaining import explained, reads_explained
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.mending.mend import Mending, mend
 from onnx_align_pass.mending.named import Given
@@ -20,7 +20,6 @@ from onnx_align_pass.references import References
 from onnx_align_pass.repair_report import RepairReport
 from onnx_align_pass.run import Options, begin
 from onnx_align_pass.transfer.open_source import SourceFiles
-from onnx_align_pass.write import explained
 
 __all__ = ["find_repairs", "repair_file"]
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from onnx_align_pass.destination import Destination, Replacement
 from onnx_align_pass.errors import DestinationError, SourceChangedError
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
 from onnx_align_pass.prepare import Prepared
@@ -22,7 +23,7 @@ from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.kernel import sync_folder, sync_path
 from onnx_align_pass.transfer.ladder import CHUNK_BYTES, Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
-from onnx_align_pass.write import Written, explained, write
+from onnx_align_pass.write import Written, write
 
 __all__ = ["Options", "Run", "begin"]
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from onnx_align_pass.errors import UsageError
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.layout.safetensors import is_safetensors
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.policy import LayoutPolicy, StoragePolicy
@@ -15,7 +16,6 @@ from onnx_align_pass.progress import SILENT, Progress
 from onnx_align_pass.repack_shared import repack_shared
 from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
-from onnx_align_pass.write import explained
 
 __all__ = ["align_shared"]
 

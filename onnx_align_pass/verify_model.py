@@ -10,8 +10,9 @@ from functools import partial
 from pathlib import Path
 
 from onnx_align_pass.comparing import Comparison
-from onnx_align_pass.digesting import digest_of, reads_explained
+from onnx_align_pass.digesting import digest_of
 from onnx_align_pass.errors import ModelError, SourceChangedError, VerifyError
+from onnx_align_pass.explaining import reads_explained
 from onnx_align_pass.findings import Finding
 from onnx_align_pass.garbage import collector_paused
 from onnx_align_pass.inspection.checksums import checksum_findings, checksums_in

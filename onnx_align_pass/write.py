@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from onnx_align_pass.cures import NO_ROOM
 from onnx_align_pass.destination import Destination, Replacement
-from onnx_align_pass.errors import DiskFullError, ModelError, WriteError
+from onnx_align_pass.errors import WriteError
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.model.bind import relocate
 from onnx_align_pass.model.emit import Part, emit, size_of
 from onnx_align_pass.paths import look
@@ -25,10 +25,9 @@ from onnx_align_pass.transfer.engine import Piece, write_pieces
 from onnx_align_pass.transfer.journal import FileState, Journal
 from onnx_align_pass.transfer.ladder import Ladder
 from onnx_align_pass.transfer.open_source import SourceFiles
-from onnx_align_pass.transfer.recover import is_staging_name
 from onnx_align_pass.transfer.staging import BRIDGE, MODEL, Stage
 
-__all__ = ["Job", "Written", "explained", "journal_of", "model_job", "stage_job", "write"]
+__all__ = ["Job", "Written", "journal_of", "model_job", "stage_job", "write"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,39 +204,3 @@ def journal_of(stage: Stage, destination: Destination, replacement: Replacement)
         superseded=replacement.superseded,
         new_folders=(),
     )
-
-
-@contextmanager
-def explained(
-    final: Path, needed: int, *, reads: bool = True, stage: Stage | None = None
-) -> Iterator[None]:
-    """Turn an operating system's error into one that names the file and the cure.
-
-    Args:
-        final: The file that is being written.
-        needed: Bytes that the run needs.
-        reads: Whether a source may be what failed.
-        stage: Whose files take room that was free before.
-
-    Raises:
-        ModelError: A source could not be read.
-        WriteError: The file could not be written.
-    """
-    try:
-        yield
-    except OSError as error:
-        if reads and error.filename is not None and not _is_staged(error.filename):
-            raise ModelError(
-                f"reading failed: {error.strerror or error}",
-                file=str(error.filename),
-                hint="Check the disk or its connection; copy the model elsewhere and run again.",
-            ) from None
-        if error.errno in NO_ROOM:
-            held = 0 if stage is None else stage.held()
-            raise DiskFullError(final, needed, error, held=held) from None
-        raise WriteError.of(error, final) from None
-
-
-def _is_staged(filename: object) -> bool:
-    """Whether an error's file is one that the run writes; else it is a source."""
-    return isinstance(filename, str) and any(map(is_staging_name, Path(filename).parts))

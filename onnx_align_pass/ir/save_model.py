@@ -12,6 +12,7 @@ import onnx_ir as ir
 
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DestinationError, WriteError
+from onnx_align_pass.explaining import explained
 from onnx_align_pass.fresh_names import freshly_named, named_as_it_is
 from onnx_align_pass.ir.callback import Callback, CallbackProgress, PublishingNoted
 from onnx_align_pass.ir.collected import Collected, Decide, collect
@@ -28,7 +29,6 @@ from onnx_align_pass.standing import holds, is_published
 from onnx_align_pass.transfer.ahead import Ahead
 from onnx_align_pass.transfer.open_source import SourceFiles
 from onnx_align_pass.transfer.recover import is_staging_name
-from onnx_align_pass.write import explained
 
 __all__ = ["Saved", "Saving", "save_model"]
 
