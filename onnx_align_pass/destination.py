@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from onnx_align_pass.apart import check_apart
@@ -16,7 +16,6 @@ from onnx_align_pass.errors import (
     DestinationIsSourceError,
     WriteError,
 )
-from onnx_align_pass.layout.generations import family
 from onnx_align_pass.other_entries import other_entries
 from onnx_align_pass.paths import is_one_name, look, same_file
 from onnx_align_pass.prepare import Prepared
@@ -27,6 +26,8 @@ from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["Destination", "Replacement"]
 
+_PRUNE = "`onnx-align prune` removes it"
+
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
@@ -36,6 +37,8 @@ class Replacement:
     data_before: dict[str, FileState | None]
     superseded: dict[str, FileState | None]
     notes: tuple[str, ...]
+    kept: dict[str, FileState] = field(default_factory=dict)
+    """Data files of the old model that stay for its readers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,11 +171,13 @@ class Destination:
             self._check_existing(path, ours, prepared)
             notes += self._check_sharing(path, references, ours=ours)
         superseded: dict[str, FileState | None] = {}
+        kept: dict[str, FileState] = {}
         for name in sorted(claimed.difference(names, prepared.kept)):
             if self.keeps_old:
-                prunes = family(name) in map(family, names)
-                how = "`onnx-align prune` removes it" if prunes else "remove it by hand"
-                notes.append(f"{name} is left for readers of the old model: {how}")
+                state = FileState.of(self.folder / name)
+                if state is not None:
+                    kept[name] = state
+                    notes.append(f"{name} is left for readers of the old model: {_PRUNE}")
                 continue
             if self._is_respelled(name, names):
                 continue
@@ -186,6 +191,7 @@ class Destination:
             {name: FileState.of(self.folder / name) for name in names},
             superseded,
             tuple(dict.fromkeys(notes)),
+            kept,
         )
 
     def _is_respelled(self, name: str, names: Iterable[str]) -> bool:

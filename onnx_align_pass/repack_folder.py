@@ -24,6 +24,7 @@ from onnx_align_pass.repack import repack
 from onnx_align_pass.report import AlignReport, ModelAlignment
 from onnx_align_pass.run import Options
 from onnx_align_pass.survey import Surveyed, survey
+from onnx_align_pass.transfer.kept import is_record_name
 from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["models_below", "repack_any", "repack_folder"]
@@ -114,7 +115,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
         folders[:] = sorted(name for name in folders if not is_staging_name(name))
         for name in folders:
             _refuse_link(Path(path, name))
-        yield from (Path(path, name) for name in sorted(names))
+        yield from (Path(path, name) for name in sorted(names) if not is_record_name(name))
 
 
 def _refuse_unreadable(error: OSError) -> None:

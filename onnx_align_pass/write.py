@@ -203,4 +203,5 @@ def journal_of(stage: Stage, destination: Destination, replacement: Replacement)
         data_after={name: state for name, state in data.items() if state is not None},
         superseded=replacement.superseded,
         new_folders=(),
+        kept=replacement.kept,
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from onnx_align_cli import options
+from onnx_align_cli.exits import Exit
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
 from onnx_align_pass.printable import printable
@@ -28,8 +29,8 @@ def prune(
 ) -> None:
     """Remove the data files that 'align --keep-old-data' left, when their readers have ended.
 
-    Only files named as earlier data of the model, and that no model points at any more. Look first:
-    --dry-run.
+    Only files that a run of yours has recorded, that are still what they were then, and that no
+    model points at. Look first: --dry-run.
 
     Example: onnx-align prune model.onnx
     """
@@ -42,6 +43,8 @@ def prune(
         say_json(report.to_json())
     else:
         show_facts(_headline(report), _facts(report))
+    if report.failed:
+        raise typer.Exit(Exit.WRITE)
 
 
 def _headline(report: PruneReport) -> str:
@@ -58,3 +61,5 @@ def _facts(report: PruneReport) -> Iterator[tuple[str, str]]:
         yield label, f"{printable(str(one.path))}, {format_bytes(one.nbytes)}"
     for reason in report.left:
         yield "left", printable(reason)
+    for reason in report.failed:
+        yield "failed", printable(reason)

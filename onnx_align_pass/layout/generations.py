@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["TOKEN_BYTES", "family", "token_of", "with_token"]
+__all__ = ["TOKEN_BYTES", "token_of", "with_token"]
 
 TOKEN_BYTES = 6
 """Random bytes of a token; written in hexadecimal digits."""
 _TOKEN = re.compile(r"(?<=[^/])\.gen-[0-9a-f]{12}(?=(?:\.\w+)?\Z)")
 _SUFFIX = re.compile(r"(?<=[^/])(?:\.\w+)?\Z")
-_SHARD = re.compile(r"-\d{5,}-of-\d{5,}")
 
 
 def token_of(name: str) -> str | None:
@@ -26,8 +25,3 @@ def token_of(name: str) -> str | None:
 def with_token(name: str, token: str) -> str:
     """Give a data file's name another token, or its first one."""
     return _SUFFIX.sub(rf".gen-{token}\g<0>", _TOKEN.sub("", name), count=1)
-
-
-def family(name: str) -> str:
-    """What all generations of a data file, and all its shards, have in common."""
-    return _SHARD.sub("", _TOKEN.sub("", name))

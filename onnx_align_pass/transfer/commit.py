@@ -12,6 +12,7 @@ from pathlib import Path
 from onnx_align_pass.errors import SourceChangedError, WriteError
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.journal import JOURNAL, FileState, Journal, write_journal
+from onnx_align_pass.transfer.kept import write_record
 from onnx_align_pass.transfer.publication import Publication, Standing
 from onnx_align_pass.transfer.staging import Stage
 
@@ -125,6 +126,8 @@ def _still_the_same(folder: Path, journal: Journal) -> None:
 
 
 def _write_down(staging: Path, journal: Journal, durable: bool) -> None:
+    if journal.kept:
+        write_record(staging, journal.kept)
     written = write_journal(staging, journal)
     if durable:
         with written.open("rb+", buffering=0) as file:

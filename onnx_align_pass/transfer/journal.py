@@ -10,7 +10,7 @@ import errno
 import json
 import os
 import stat
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,9 @@ __all__ = [
     "FileState",
     "Journal",
     "is_stamp",
+    "plain_name",
     "read_journal",
+    "read_own",
     "read_stamp",
     "write_journal",
     "write_stamp",
@@ -78,6 +80,8 @@ class Journal:
     """Data files of the old model that nothing uses after the commit."""
     new_folders: tuple[str, ...]
     """Folders that are made for the data files, outermost first."""
+    kept: dict[str, FileState] = field(default_factory=dict)
+    """Data files of the old model that stay for its readers."""
 
     @property
     def replaces(self) -> bool:
@@ -131,21 +135,22 @@ def read_journal(staging: Path) -> Journal | None:
         OSError: It cannot be read.
     """
     try:
-        fields: dict[str, Any] = json.loads(_read(staging / JOURNAL))
+        fields: dict[str, Any] = json.loads(read_own(staging / JOURNAL))
     except FileNotFoundError:
         return None
     except RecursionError:
         raise ValueError("no journal: nested too deep") from None
     try:
         found = Journal(
-            model=_name(fields["model"]),
+            model=plain_name(fields["model"]),
             model_before=_state(fields["model_before"]),
             model_after=_state(fields["model_after"]),
             bridge=_state(fields["bridge"]),
-            data_before={_name(k): _state(v) for k, v in fields["data_before"].items()},
-            data_after={_name(k): FileState(**v) for k, v in fields["data_after"].items()},
-            superseded={_name(k): _state(v) for k, v in fields["superseded"].items()},
-            new_folders=tuple(_name(name) for name in fields["new_folders"]),
+            data_before={plain_name(k): _state(v) for k, v in fields["data_before"].items()},
+            data_after={plain_name(k): FileState(**v) for k, v in fields["data_after"].items()},
+            superseded={plain_name(k): _state(v) for k, v in fields["superseded"].items()},
+            new_folders=tuple(plain_name(name) for name in fields["new_folders"]),
+            kept={plain_name(k): FileState(**v) for k, v in fields.get("kept", {}).items()},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no journal: {error}") from None
@@ -154,7 +159,13 @@ def read_journal(staging: Path) -> Journal | None:
     return found
 
 
-def _read(path: Path) -> bytes:
+def read_own(path: Path) -> bytes:
+    """Read a small file that a run wrote; whatever else may be there holds nobody up.
+
+    Raises:
+        ValueError: It is a link, no regular file, or too large.
+        OSError: It cannot be read.
+    """
     try:
         fd = os.open(path, _FLAGS)
     except OSError as error:
@@ -172,7 +183,12 @@ def _state(fields: dict[str, int] | None) -> FileState | None:
     return None if fields is None else FileState(**fields)
 
 
-def _name(text: str) -> str:
+def plain_name(text: str) -> str:
+    """A name relative to a folder, that does not lead out of it.
+
+    Raises:
+        ValueError: It is none.
+    """
     if not text or text.startswith("/") or ".." in text.split("/") or "\0" in text:
         raise ValueError(text)
     os.fsencode(text)  # a ValueError too, where no file can be called so

@@ -29,6 +29,7 @@ from enum import Enum
 from pathlib import Path
 
 from onnx_align_pass.transfer.journal import FileState, Journal
+from onnx_align_pass.transfer.kept import publish_record
 from onnx_align_pass.transfer.links import copy, keep_link, link_or_move, put_new
 from onnx_align_pass.transfer.staging import BRIDGE, DATA, MODEL
 
@@ -125,11 +126,12 @@ class Publication:
     def retire(self, *, spared: Collection[str] = ()) -> None:
         """Remove the data files that the new pair has superseded, but for those `spared`.
 
-        Folders that are empty then go too.
+        Folders that are empty then go too. What was kept is recorded.
 
         Raises:
             OSError: One cannot be removed; the others are.
         """
+        publish_record(self.staging)
         failure = None
         for name, state in self.journal.superseded.items():
             try:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import onnx
 import pytest
 
-from onnx_align_pass import (
-    BrokenModelError,
-    LayoutPolicy,
-    ModelNotFoundError,
-    align_file,
-    prune_file,
-)
+from onnx_align_pass import LayoutPolicy, ModelNotFoundError, align_file, prune_file, rename_file
+from onnx_align_pass.transfer.kept import is_record_name
 from tests.cli.child import run_child
 from tests.corpus import oracle
 
@@ -35,87 +31,14 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
-def old_data(model: Path) -> set[str]:
-    report = prune_file(model, dry_run=True)
+def old_data(path: Path) -> set[str]:
+    report = prune_file(path, dry_run=True)
     assert report.dry_run
     return {one.path.name for one in report.removed}
 
 
-def test_a_look_removes_nothing(model: Path) -> None:
-    before = snapshot(model.parent)
-    assert len(old_data(model)) == 2
-    assert snapshot(model.parent) == before
-
-
-def test_only_the_data_of_the_model_is_left(model: Path) -> None:
-    tensors, old = oracle.tensors(model), old_data(model)
-    report = prune_file(model)
-    assert OLD in old
-    assert {one.path.name for one in report.removed} == old
-    assert len(os.listdir(model.parent)) == 2
-    assert oracle.tensors(model) == tensors
-    assert not prune_file(model).removed
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "model.onnx.data.bak",
-        "model.onnx-20240115.data",
-        "model.onnx_2.data",
-        "other.onnx.data",
-        "other.onnx.gen-001122334455.data",
-        "model.onnx-00112233.data",
-    ],
-)
-def test_files_of_other_names_are_not_touched(model: Path, name: str) -> None:
-    (model.parent / name).write_bytes(b"mine")
-    prune_file(model)
-    assert (model.parent / name).read_bytes() == b"mine"
-
-
-def test_nor_is_what_another_model_may_use(model: Path, tmp_path: Path) -> None:
-    old = old_data(model)
-    (model.parent / "broken.onnx").write_bytes(b"version https://git-lfs")
-    report = prune_file(model)
-    assert not report.removed
-    assert {Path(line.partition(": ")[0]).name for line in report.left} == old
-    assert all("broken.onnx" in line for line in report.left)
-
-
-def test_nor_a_link_or_a_folder(model: Path, tmp_path: Path) -> None:
-    prune_file(model)
-    outside = tmp_path / "outside"
-    outside.write_bytes(b"mine")
-    (model.parent / OLD).symlink_to(outside)
-    (model.parent / "model.onnx.gen-001122334455.data").mkdir()
-    report = prune_file(model)
-    assert not report.removed
-    assert len(report.left) == 2
-    assert outside.read_bytes() == b"mine"
-
-
-def test_nor_what_a_run_is_about_to_point_at(model: Path, tmp_path: Path) -> None:
-    for folder in (tmp_path, model.parent):
-        staging = folder / ".big.onnx.align-00112233"
-        staging.mkdir()
-        report = prune_file(model)
-        assert not report.removed
-        assert all("onnx-align recover" in line for line in report.left)
-        staging.rmdir()
-    assert len(prune_file(model).removed) == 2
-
-
-def test_a_link_does_not_lead_out_of_the_folder(tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    for name in ("w.data", "w.gen-001122334455.data", "w.gen-66778899aabb.data"):
-        (outside / name).write_bytes(b"mine")
-    model = external_model(tmp_path / "folder" / "model.onnx", data="w.data")
-    (model.parent / "below").symlink_to(outside)
-    point_at(model, "below/w.gen-001122334455.data")
-    assert not prune_file(model).removed
-    assert len(os.listdir(outside)) == 3
+def records(folder: Path) -> list[Path]:
+    return [one for one in folder.iterdir() if is_record_name(one.name)]
 
 
 def point_at(model: Path, location: str) -> None:
@@ -127,28 +50,115 @@ def point_at(model: Path, location: str) -> None:
     model.write_bytes(proto.SerializeToString())
 
 
-def test_of_a_folder_nothing_goes_where_one_model_is_broken(model: Path) -> None:
-    broken = model.parent / "z" / "broken.onnx"
-    broken.parent.mkdir()
-    broken.write_bytes(b"\x07")
+def test_a_look_removes_nothing(model: Path) -> None:
     before = snapshot(model.parent)
-    with pytest.raises(BrokenModelError):
-        prune_file(model.parent)
+    assert len(old_data(model)) == 2
     assert snapshot(model.parent) == before
 
 
-def test_a_data_file_of_a_name_that_people_use_is_kept(tmp_path: Path) -> None:
-    model = external_model(tmp_path / "folder" / "model.onnx", data="weights.bin")
-    for name in ("weights-20240115.bin", "weights-1a2b3c4d.bin", "weights_2.bin"):
-        (model.parent / name).write_bytes(b"mine")
+@pytest.mark.parametrize("whole_folder", [False, True])
+def test_only_the_data_of_the_model_is_left(model: Path, whole_folder: bool) -> None:
+    path = model.parent if whole_folder else model
+    tensors, old = oracle.tensors(model), old_data(path)
+    report = prune_file(path)
+    assert OLD in old
+    assert {one.path.name for one in report.removed} == old
+    assert len(os.listdir(model.parent)) == 2
+    assert oracle.tensors(model) == tensors
+    assert not prune_file(path).removed
+
+
+def test_data_of_any_name_goes_if_it_was_kept(model: Path) -> None:
+    tensors = oracle.tensors(model)
+    for name in ("other.bin", "below/{stem}.safetensors"):
+        align_file(model, layout=LayoutPolicy(data_name=name), keep_old_data=True)
+    moved = model.with_name("moved.onnx")
+    rename_file(model, moved)
+    assert len(prune_file(model).removed) == 4
+    assert oracle.tensors(moved) == tensors
+    assert sorted(one.suffix for one in model.parent.iterdir()) == ["", ".onnx"]
+
+
+def test_a_model_that_says_what_it_likes_makes_no_file_go(tmp_path: Path) -> None:
+    model = external_model(tmp_path / "model.onnx", data="thesis.gen-0123456789ab.docx")
+    names = ("thesis.docx", "thesis.gen-ffffffffffff.docx", "thesis-deadbeef.docx", "weights_2")
+    for name in names:
+        (tmp_path / name).write_bytes(b"mine")
+    assert not prune_file(tmp_path).removed
     align_file(model, layout=LayoutPolicy(alignment=64), keep_old_data=True)
-    assert [one.path.name for one in prune_file(model).removed] == ["weights.bin"]
-    assert len(os.listdir(model.parent)) == 5
+    removed = prune_file(tmp_path).removed
+    assert [one.path.name for one in removed] == ["thesis.gen-0123456789ab.docx"]
+    assert {one.name for one in tmp_path.iterdir()} >= set(names)
 
 
-def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+def test_what_was_put_in_its_place_since_stays(model: Path) -> None:
+    data = model.parent / OLD
+    data.unlink()
+    data.write_bytes(b"mine")
+    report = prune_file(model)
+    assert report.left == (f"{data}: it is not what it was",)
+    assert data.read_bytes() == b"mine"
+    assert len(records(model.parent)) == 1
+
+
+def test_what_another_model_uses_stays_until_it_does_not(model: Path) -> None:
+    other = model.with_name("other.onnx")
+    other.write_bytes(model.read_bytes())
+    point_at(other, OLD)
+    report = prune_file(model)
+    assert report.left == (f"{model.parent / OLD}: other.onnx uses it",)
+    other.unlink()
+    assert [one.path.name for one in prune_file(model).removed] == [OLD]
+    assert records(model.parent) == []
+
+
+def test_so_does_what_a_model_may_use_that_cannot_be_read(model: Path) -> None:
+    (model.parent / "broken.onnx").write_bytes(b"version https://git-lfs")
+    report = prune_file(model)
+    assert not report.removed
+    assert all("broken.onnx" in line for line in report.left)
+
+
+def test_a_record_that_came_with_a_download_is_a_record_of_nothing(
+    model: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(model.parent, copy)
+    record = records(model.parent)[0]
+    (copy / ".evil.onnx.kept-00112233").write_text('{"../precious": [1, 2, 3]}')
+    (copy / ".deep.onnx.kept-00112233").write_text("[" * 100_000)
+    (copy / ".link.onnx.kept-00112233").symlink_to(record)
+    (tmp_path / "precious").write_bytes(b"mine")
+    before = snapshot(tmp_path)
+    report = prune_file(copy)
+    assert not report.removed
+    assert len(report.left) == 5
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.needs_root
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root, to give a file away")
+def test_nor_is_another_users(model: Path) -> None:
+    for record in records(model.parent):
+        os.chown(record, 12_345, 12_345)
+    report = prune_file(model)
+    assert not report.removed
+    assert all("another user's" in line for line in report.left)
+
+
+def test_the_model_need_not_be_there_any_more(model: Path) -> None:
+    model.unlink()
+    assert len(prune_file(model).removed) == 2
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelNotFoundError):
-        prune_file(tmp_path / "model.onnx")
+        prune_file(tmp_path / "no" / "model.onnx")
+
+
+def test_records_are_no_files_of_a_folder_to_carry_along(model: Path, tmp_path: Path) -> None:
+    align_file(model.parent, tmp_path / "new", layout=LayoutPolicy(data_name="new.bin"))
+    assert records(tmp_path / "new") == []
 
 
 def test_the_command_line_says_what_it_removed(model: Path) -> None:
@@ -161,3 +171,20 @@ def test_the_command_line_says_what_it_removed(model: Path) -> None:
     assert "removed 2 old data files" in done.stdout
     assert OLD in done.stdout
     assert "no old data to remove" in run_child("prune", str(model)).stdout
+
+
+def test_what_cannot_be_removed_is_told_after_all_else(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink = Path.unlink
+
+    def refusing(path: Path, missing_ok: bool = False) -> None:
+        if path.name == OLD:
+            raise PermissionError(13, "Permission denied")
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", refusing)
+    report = prune_file(model)
+    assert len(report.removed) == 1
+    assert report.failed == (f"{model.parent / OLD}: Permission denied",)
+    assert len(records(model.parent)) == 1

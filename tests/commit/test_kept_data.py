@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from onnx_align_pass import prune_file, recover_folder
+from onnx_align_pass.transfer.kept import is_record_name
 from tests.commit.judge import Content, content, data_files
 from tests.commit.kills import Wrongs, changes_of, kill, killed
 from tests.commit.perform import perform
@@ -55,11 +56,20 @@ class Expected:
         return found
 
     def settled(self) -> None:
-        """Hold nothing to be there but what was, and the data of the model that is there."""
+        """Hold nothing to be there but what was, the data of the model that is there, records."""
         self.whole()
-        found = _files(self.model.parent)
+        found = {one for one in _files(self.model.parent) if not is_record_name(one.name)}
         assert found == self.files | data_files(self.model), found
         assert all(path.stat().st_nlink == 1 for path in found)
+
+    def pruned(self) -> None:
+        """Hold the old data to go when it is asked to, if the new model is there."""
+        new = data_files(self.model).isdisjoint(self.kept)
+        report = prune_file(self.model)
+        assert {one.path for one in report.removed} == (set(self.kept) if new else set())
+        left = (self.files | data_files(self.model)) - (set(self.kept) if new else set())
+        assert _files(self.model.parent) <= left
+        assert content(self.model) in (self.old, self.new)
 
 
 def _files(folder: Path) -> set[Path]:
@@ -78,6 +88,7 @@ def test_a_kill_leaves_a_whole_pair_and_the_old_data(
             if number % 2:
                 recover_folder(expected.model.parent)
                 expected.settled()
+                expected.pruned()
             else:
                 assert "done" in perform(scene.task(tmp_path / "scene"))
                 assert expected.whole() == expected.new
@@ -116,7 +127,7 @@ def test_a_prune_that_is_killed_is_done_by_the_next(tracer: Tracer, tmp_path: Pa
     build()
     wanted = content(root / IN_PLACE)
     points = changes_of(tracer, one_prune)
-    assert sum(one.name == "unlink" for one in points) == 3
+    assert sum(one.name == "unlink" for one in points) == 4
     for point in points:
         build()
         kill(tracer, one_prune, point)

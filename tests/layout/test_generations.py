@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onnx_align_pass.layout.generations import family, token_of, with_token
+from onnx_align_pass.layout.generations import token_of, with_token
 
 TOKENS = st.text("0123456789abcdef", min_size=12, max_size=12)
 NAMES = st.from_regex(r"([a-z.]{1,3}/)?[A-Za-z0-9_.-]{1,20}", fullmatch=True)
@@ -34,7 +34,6 @@ def test_a_token_stands_before_the_last_suffix(name: str, named: str) -> None:
 def test_a_token_is_found_again_and_replaced_by_the_next(name: str, one: str, two: str) -> None:
     named = with_token(name, one)
     assert token_of(named) == one
-    assert family(named) == family(with_token(named, two)) == family(name)
     assert token_of(with_token(named, two)) == two
     assert len(with_token(named, two)) == len(named)
 
@@ -44,16 +43,9 @@ def test_the_folder_stays(name: str, token: str) -> None:
     assert with_token(name, token).rpartition("/")[0] == name.rpartition("/")[0]
 
 
-def test_shards_are_of_one_family() -> None:
-    names = ("model-00001-of-00002.onnx.data", "model-00017-of-12345.onnx.data", "model.onnx.data")
-    assert {family(name) for name in names} == {"model.onnx.data"}
-    assert family("model.onnx.data") != family("other.onnx.data")
-
-
 @pytest.mark.parametrize(
     "name",
     ["w-20240115.bin", "w-1a2b3c4d.bin", "w_2", "w.gen-0a1b2c3d4e5.bin", "w.gen-0A1B2C3D4E5F.bin"],
 )
 def test_what_people_name_has_no_token(name: str) -> None:
     assert token_of(name) is None
-    assert family(name) == name
