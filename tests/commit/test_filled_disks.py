@@ -30,8 +30,8 @@ BLOCK = 4096
 NOBODY = 65534
 SAID = re.compile(r"needed [\d,]+ bytes, found ([\d,]+) bytes free")
 slow = pytest.mark.exhaustive
-SWEPT = ["ext4", "tmpfs", pytest.param("xfs", marks=slow)]
-DISKS = [*SWEPT, pytest.param("btrfs", marks=slow)]
+SWEPT = ["ext4", "tmpfs", pytest.param("xfs", marks=[slow, pytest.mark.needs_reflink])]
+DISKS = [*SWEPT, pytest.param("btrfs", marks=[slow, pytest.mark.needs_btrfs])]
 """A btrfs without room for its trees gives none back: a file cannot be made shorter there."""
 RUNS = ["fresh", "overwrite", "in_place"]
 
