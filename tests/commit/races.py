@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -43,10 +43,10 @@ def start(module: str, root: Path, seed: int) -> subprocess.Popen[str]:
         return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, text=True)
 
 
-def goes_on(begun: float, enough: Callable[[], bool]) -> bool:
+def goes_on(begun: float, enough: bool) -> bool:
     """Whether a race that began at a time is not over: for want of time, or of what comes of it."""
     lasted = time.monotonic() - begun
-    return lasted < SECONDS or (lasted < PATIENCE_SECONDS and not enough())
+    return lasted < SECONDS or (lasted < PATIENCE_SECONDS and not enough)
 
 
 def said(root: Path) -> list[str]:

@@ -32,7 +32,7 @@ def test_no_weight_is_lost(
     (tmp_path / "folder" / "below").mkdir()
     begun = time.monotonic()
     with processes("tests.commit.wanderer", tmp_path, seed, seed + 1):
-        while goes_on(begun, lambda: done(tmp_path) >= ENOUGH):
+        while goes_on(begun, done(tmp_path) >= ENOUGH):
             time.sleep(0.5)
     told = said(tmp_path)
     record_property("steps", len(told))

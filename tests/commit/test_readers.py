@@ -59,7 +59,7 @@ def test_a_reader_never_meets_a_mixed_pair(
     model = external_model(tmp_path / "folder" / "model.onnx", SHAPES, seed=0)
     begun, reads, killed = time.monotonic(), 0, 0
     with processes(WRITER, tmp_path, 0, 1) as running:
-        while goes_on(begun, lambda: killed >= kills and said(tmp_path).count("written") >= ENOUGH):
+        while goes_on(begun, killed >= kills and said(tmp_path).count("written") >= ENOUGH):
             assert read(model, chance) in whole
             reads += 1
             victim = chance.choice(list(running))
