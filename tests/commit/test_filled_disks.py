@@ -107,8 +107,9 @@ def test_room_that_somebody_takes_during_the_run_costs_nothing(
 
 
 def wait_until_stopped(pid: int) -> None:
-    state = ""
+    state, deadline = "", time.monotonic() + 30
     while state != "T":
+        assert time.monotonic() < deadline
         time.sleep(0.01)
         state = Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)[1][0]
         assert state != "Z", "it ended before that"
