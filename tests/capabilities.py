@@ -12,9 +12,15 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Final
+
+import pytest
+
+from tests.commit.mounts import disk, layered, through
 
 __all__ = ["CAPABILITIES", "CGROUP", "LIMITED_BY", "required", "why_not"]
 
@@ -32,62 +38,48 @@ def _programs(*names: str) -> str | None:
     return f"no {', '.join(lacking)}" if lacking else None
 
 
-def _runs(*command: str) -> str | None:
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"{command[0]}: {error}"
-    said = done.stderr.strip().splitlines() or ["failed"]
-    return f"{command[0]}: {said[-1]}" if done.returncode else None
-
-
 def _strace() -> str | None:
-    return _programs("strace") or _runs("strace", "-e", "trace=none", "true")
-
-
-def _mounts(make: Sequence[str], mount: Sequence[str], mib: int) -> str | None:
-    """Make a file system in a file, attach and mount it."""
-    lacking = _root() or _programs(make[0], mount[0], "losetup", "umount")
-    if lacking is not None:
+    if (lacking := _programs("strace")) is not None:
         return lacking
+    done = subprocess.run(["strace", "-e", "trace=none", "true"], capture_output=True, text=True)
+    return f"strace: {done.stderr.strip()}" if done.returncode else None
+
+
+def _tried(make: Callable[[Path], AbstractContextManager[Path]]) -> str | None:
+    """Mount as the tests do, where they do; why they would skip."""
     with tempfile.TemporaryDirectory() as name:
-        image, folder = Path(name, "image"), Path(name, "mounted")
-        folder.mkdir()
-        with image.open("wb") as file:
-            file.truncate(mib << 20)
-        why = _runs(*make, str(image))
-        if why is not None:
-            return why
-        found = subprocess.run(
-            ["losetup", "-f", "--show", image], capture_output=True, text=True, check=False
-        )
-        if found.returncode:
-            return f"losetup: {found.stderr.strip()}"
         try:
-            why = _runs(*mount, found.stdout.strip(), str(folder))
-            return why if why is not None else _runs("umount", str(folder))
-        finally:
-            _runs("losetup", "-d", found.stdout.strip())
+            with make(Path(name)):
+                return None
+        except pytest.skip.Exception as skipped:
+            return str(skipped)
+        except subprocess.CalledProcessError as error:
+            return str(error)
+
+
+def _disks(*kinds: str) -> str | None:
+    tried = (_tried(partial(disk, kind=kind)) for kind in kinds)
+    return next((why for why in tried if why is not None), None)
 
 
 def _mount() -> str | None:
-    """Everything that `tests.commit.mounts` mounts, but for FAT."""
-    lacking = _programs("mkfs.btrfs", "btrfs", "bindfs", "fuse-overlayfs", "chattr")
-    kinds = (
-        (["mkfs.ext4", "-q"], ["mount"], 6),
-        (["mkfs.exfat"], ["mount.exfat-fuse"], 8),
-        (["mkfs.ntfs", "-q", "-F"], ["lowntfs-3g"], 8),
-    )
-    tried = (_mounts(*kind) for kind in kinds)
-    return lacking or next((why for why in tried if why is not None), None)
+    return _programs("chattr") or _disks("ext4", "tmpfs", "exfat", "ntfs")
 
 
-def _reflink() -> str | None:
-    return _mounts(["mkfs.xfs", "-q", "-m", "reflink=1"], ["mount"], 320)
+def _btrfs() -> str | None:
+    return _programs("btrfs") or _disks("btrfs")
 
 
-def _vfat() -> str | None:
-    return _mounts(["mkfs.vfat"], ["mount", "-t", "vfat"], 8)
+def _layered(program: str) -> str | None:
+    def make(base: Path) -> AbstractContextManager[Path]:
+        (base / "lower").mkdir()
+        return layered(base, base / "lower", program)
+
+    return _tried(make)
+
+
+def _bindfs() -> str | None:
+    return _tried(lambda base: through(base / "folder", base / "view"))
 
 
 def _cgroup() -> str | None:
@@ -114,8 +106,12 @@ CAPABILITIES: Final[dict[str, Callable[[], str | None]]] = {
     "root": _root,
     "strace": _strace,
     "mount": _mount,
-    "reflink": _reflink,
-    "vfat": _vfat,
+    "reflink": partial(_disks, "xfs"),
+    "btrfs": _btrfs,
+    "vfat": partial(_disks, "vfat"),
+    "overlay": partial(_layered, "mount"),
+    "fuse_overlayfs": partial(_layered, "fuse-overlayfs"),
+    "bindfs": _bindfs,
     "cgroup": _cgroup,
     "chromium": _chromium,
 }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +12,8 @@ from tests.corpus.params import bad_cases
 
 from .snapshot import snapshot
 
+pytestmark = pytest.mark.ends_within(20)
+
 HARMLESS = {
     "float_data_and_int32_data": "it is small, stays inline, and is carried as it is",
     "raw_data_of_empty": "it stays inline, and is carried as it is",
@@ -22,18 +22,6 @@ HARMLESS = {
 }
 """Bad for the peers, harmless here."""
 REFUSED = [case for case in bad_cases() if case.id not in HARMLESS]
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def stop(signum: int, frame: object) -> None:
-        raise TimeoutError("a bad model held the reader up")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(20)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
 
 
 @pytest.mark.parametrize("case", REFUSED)

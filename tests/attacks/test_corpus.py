@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +14,7 @@ from tests.corpus.params import bad_cases
 
 from .entry_points import ENTRY_POINTS, EntryPoint
 
-SECONDS = 20
+pytestmark = pytest.mark.ends_within(20)
 STAYS = {
     *("raw_data_and_float_data", "float_data_and_int32_data", "float_in_int64_data"),
     *("float_data_too_short", "no_data_at_all", "raw_data_too_short", "raw_data_too_long"),
@@ -44,18 +42,6 @@ def _may_succeed(case: str, call: str) -> bool:
         return True
     reads = {"raw_data_of_empty": {"load"}, "string_in_raw_data": {"load", "digest"}}
     return case in SMALL and (call in CARRYING or call in reads.get(case, ()))
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def stop(signum: int, frame: object) -> None:
-        raise TimeoutError("a bad model held the reader up")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
 
 
 @pytest.mark.parametrize("case", bad_cases())

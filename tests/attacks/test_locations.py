@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,23 +15,11 @@ from .attack import Attack
 from .entry_points import ENTRY_POINTS, READERS
 from .locations import LOCATIONS
 
-SECONDS = 20
+pytestmark = pytest.mark.ends_within(20)
 REFUSED = [one for one in LOCATIONS.values() if one.code is not None]
 READ = [one for one in LOCATIONS.values() if one.code is None]
 MOVES = {"rename", "in place"}
 """Those that change the source where they succeed."""
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def stop(signum: int, frame: object) -> None:
-        raise TimeoutError("an attack held the reader up")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
 
 
 @pytest.mark.parametrize("call", ENTRY_POINTS)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,19 +16,7 @@ from .attack import Attack
 from .entry_points import ENTRY_POINTS, SINGLE_MODEL
 from .places import PLACES
 
-SECONDS = 20
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def stop(signum: int, frame: object) -> None:
-        raise TimeoutError("an attack held the reader up")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
+pytestmark = pytest.mark.ends_within(20)
 
 
 @pytest.mark.parametrize("call", SINGLE_MODEL)

@@ -20,6 +20,7 @@ from onnx_align_pass.verifying import verify_file
 
 from .wires import WIRES
 
+linux = pytest.mark.skipif(not Path("/proc/self/clear_refs").exists(), reason="needs Linux's /proc")
 NBYTES = 1 << 19
 PER_TENSOR = 2_500
 """Bytes of memory that a tensor takes at most, in a report of all of them."""
@@ -73,6 +74,7 @@ def _wire(folder: Path, name: str, nbytes: int) -> Path:
     return model
 
 
+@linux
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("call", [one for one in CALLS if one != "plan"])  # `align` makes one
 @pytest.mark.parametrize("name", WIRES)
@@ -85,6 +87,7 @@ def test_memory_is_a_few_times_what_protobuf_takes(name: str, call: str, tmp_pat
     assert ours <= TIMES_PROTOBUF * theirs + PER_TENSOR * tensors + SLACK + wire
 
 
+@linux
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("name", WIRES)
 def test_time_grows_as_the_file_does(name: str, tmp_path: Path) -> None:
@@ -124,6 +127,7 @@ def test_as_many_as_are_allowed_are_read(tmp_path: Path, monkeypatch: pytest.Mon
     assert len(plan_file(_wire(tmp_path, "initializers", 2_000)).inline) == 1_000
 
 
+@linux
 def test_a_child_would_be_seen_to_take_more(tmp_path: Path) -> None:
     """What is measured is there to be measured."""
     grown, _ = _measured(lambda _: bytearray(b"x") * (4 * SLACK), tmp_path)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["SECONDS", "end_it", "processes", "said", "start"]
+__all__ = ["SECONDS", "end_it", "goes_on", "processes", "said", "start"]
 
 ROOT = Path(__file__).parents[2]
 SECONDS = float(os.environ.get("ONNX_ALIGN_RACE_SECONDS", "20"))
-"""How long a race lasts."""
+"""How long a race lasts at least."""
+PATIENCE_SECONDS = 180
+"""How long it lasts at most, where the machine is busy and little has come of it."""
 
 
 @contextmanager
@@ -38,6 +41,12 @@ def start(module: str, root: Path, seed: int) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", module, str(root), str(seed)]
     with log:
         return subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, text=True)
+
+
+def goes_on(begun: float, enough: bool) -> bool:
+    """Whether a race that began at a time is not over: for want of time, or of what comes of it."""
+    lasted = time.monotonic() - begun
+    return lasted < SECONDS or (lasted < PATIENCE_SECONDS and not enough)
 
 
 def said(root: Path) -> list[str]:

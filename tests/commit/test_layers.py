@@ -50,7 +50,20 @@ KINDS = {
 }
 
 
-@pytest.fixture(params=KINDS)
+MARKED = [
+    pytest.param("overlay", marks=pytest.mark.needs_overlay),
+    pytest.param("overlay_of_two_disks", marks=pytest.mark.needs_overlay),
+    pytest.param("fuse-overlayfs", marks=pytest.mark.needs_fuse_overlayfs),
+]
+OTHERS = [
+    pytest.param("xfs", marks=pytest.mark.needs_reflink),
+    pytest.param("btrfs", marks=pytest.mark.needs_btrfs),
+    "ntfs",
+    pytest.param("bindfs", marks=pytest.mark.needs_bindfs),
+]
+
+
+@pytest.fixture(params=MARKED)
 def layers(request: pytest.FixtureRequest, tmp_path: Path) -> Layers:
     program, elsewhere = KINDS[request.param]
     return Layers(tmp_path, program, elsewhere=elsewhere)
@@ -97,7 +110,7 @@ def test_a_run_killed_over_a_lower_layer_leaves_a_whole_pair_and_is_recovered(
     wrongs.none()
 
 
-@pytest.fixture(scope="module", params=["xfs", "btrfs", "ntfs", "bindfs"])
+@pytest.fixture(scope="module", params=OTHERS)
 def other(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from tests.commit.mounts import attached, image, mounted
 from tests.commit.perform import perform
 from tests.commit.scenes import SCENES
 
-pytestmark = pytest.mark.needs_mount
+pytestmark = pytest.mark.needs_btrfs
 DONE = {"done": ["written"], "leaked": []}
 KIB = 1 << 10
 ENOUGH = "1T"

@@ -47,6 +47,8 @@ def made_a_folder(path: Path) -> None:
     path.mkdir()
 
 
+LONG_AGO = 10**18
+"""Nanoseconds. So a deed shows that comes in the same tick of the clock as the scene was built."""
 DEEDS = (removed, cut_short, emptied, grown, written_into, replaced, made_a_folder)
 
 
@@ -85,6 +87,7 @@ def test_a_source_that_changes_is_a_named_error_and_nothing_of_the_run_stays(
     scene.build(root)
     scene.build(twin)
     victim = (root / scene.source).with_name(file)
+    os.utime(victim, ns=(LONG_AGO, LONG_AGO))
     vandal = Vandal(moment, deed, victim)
     target = scene.destination and root / scene.destination
     before = descriptors()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from importlib import import_module
 from itertools import islice
 from typing import Any
@@ -12,19 +10,7 @@ import pytest
 
 from .kept import TARGETS, kept
 
-SECONDS = 120
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def stop(signum: int, frame: object) -> None:
-        raise TimeoutError("an input held the target up")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(SECONDS)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
+pytestmark = pytest.mark.ends_within(120)
 
 
 def target_of(name: str) -> Any:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,19 +20,8 @@ from .damage import damaged
 from .support import assert_read_as_protobuf_does, parsed
 from .wild import Wild
 
+pytestmark = pytest.mark.ends_within(60)
 seeds = st.integers(0, 2**32)
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def stop(signum: int, frame: object) -> None:
-        raise TimeoutError("a damaged model held the reader up")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
 
 
 @settings(max_examples=500, deadline=None)

@@ -73,9 +73,7 @@ def data_of(model: Path) -> dict[str, os.stat_result]:
 def test_every_odd_model_is_renamed_whole_or_refused(
     case: Case, folder: str, tmp_path: Path
 ) -> None:
-    source = built(case, tmp_path / "source")
-    shutil.copytree(tmp_path / "source", tmp_path / "copy", symlinks=True)
-    copy = tmp_path / "copy" / source.relative_to(tmp_path / "source")
+    source, copy = (built(case, tmp_path / name) for name in ("source", "copy"))
     target = (source.parent if folder == "source" else tmp_path / folder) / "other name.onnx"
     if case.name in NOT_BY_ITSELF:
         before = snapshot(tmp_path)

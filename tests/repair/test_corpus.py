@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
@@ -17,6 +15,8 @@ from tests.corpus.case import BadCase, Case
 from tests.corpus.params import bad_cases, cases
 from tests.corpus.real import BACKEND, REAL
 from tests.corpus.running import run, same_outputs
+
+pytestmark = pytest.mark.ends_within(30)
 
 PLAIN = {
     "offset_absent": {"offset-absent"},
@@ -63,18 +63,6 @@ NAMED = {
     "data_link_of_another_owner": "secret.data",
 }
 """Bad cases whose bytes are in a file that the user can name."""
-
-
-@pytest.fixture(autouse=True)
-def _nothing_hangs() -> Iterator[None]:
-    def stop(signum: int, frame: object) -> None:
-        raise TimeoutError("a bad model held the reader up")
-
-    old = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(30)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
 
 
 def built(case: Case | BadCase, folder: Path) -> Path:

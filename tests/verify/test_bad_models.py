@@ -49,7 +49,7 @@ def _seen_by_this_onnx(request: pytest.FixtureRequest) -> None:
         pytest.skip(f"the checker of onnx {onnx.__version__} sees no fault in it")
 
 
-pytestmark = pytest.mark.usefixtures("_nothing_hangs")
+pytestmark = pytest.mark.ends_within(20)
 Capture = pytest.CaptureFixture[str]
 
 

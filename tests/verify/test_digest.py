@@ -111,7 +111,7 @@ def test_two_unknown_fields_of_one_number_keep_their_order() -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in bad_cases() if case.id not in HARMLESS])
-@pytest.mark.usefixtures("_nothing_hangs")
+@pytest.mark.ends_within(20)
 def test_a_model_with_faults_has_no_digest(case: BadCase, tmp_path: Path) -> None:
     with pytest.raises(ModelError):
         digest_of(case.build(tmp_path))
