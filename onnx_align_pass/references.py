@@ -7,18 +7,19 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import Inode, inode, is_one_name, look, same_file
+from onnx_align_pass.paths import inode, is_one_name, look
+from onnx_align_pass.same_files import SameFiles
 from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
-__all__ = ["References", "Sharers"]
+__all__ = ["Around", "References", "Sharers"]
 
 _SMALL_BYTES: Final = 1 << 26
 """Larger files whose names do not end in `.onnx` are taken for data: they are not looked into."""
@@ -68,8 +69,35 @@ class References:
         self._of[model] = state, names
         return names
 
+    def around(self, model: Path) -> Around:
+        """Look at the models around once, for all of a model's files."""
+        return Around(self, self._besides, model)
+
     def others(self, model: Path, data: Path) -> Sharers:
-        """Find the models that point at the file `data`, by inode; all but `model` itself.
+        """Look for one file alone; see `Around.others`."""
+        return self.around(model).others(data)
+
+
+class Around:
+    """The models that may point at a model's files, as they are when they are first asked for.
+
+    Each location of theirs is looked at once, for however many files: make another to look again.
+
+    Args:
+        references: Reads the models.
+        besides: Models that are never taken for others.
+        model: Another one that is not: the model in question.
+    """
+
+    def __init__(self, references: References, besides: Collection[Path], model: Path) -> None:
+        self.references = references
+        self._besides = besides
+        self._home = os.path.realpath(model.parent)
+        self._own = os.path.join(self._home, model.name)
+        self._places: dict[tuple[Path, frozenset[int] | None], _Place] = {}
+
+    def others(self, data: Path) -> Sharers:
+        """Find the models that point at the file `data`, by inode.
 
         A location leads down from its model, so the models that can name a file are in its folder
         and in those above. In a folder in which anybody may put one, such as `/tmp`, those of other
@@ -79,7 +107,7 @@ class References:
             DataFileSharedError: Nobody can say, for something cannot be looked at.
         """
         try:
-            return self._others(model, data)
+            return self._others(data)
         except OSError as error:
             raise DataFileSharedError(
                 f"whether other models use it is unknown: {error.strerror or error}",
@@ -88,28 +116,52 @@ class References:
                 hint=CURES.get(error.errno or 0),
             ) from None
 
-    def _others(self, model: Path, data: Path) -> Sharers:
-        wanted, own = inode(data), os.path.join(os.path.realpath(model.parent), model.name)
+    def _others(self, data: Path) -> Sharers:
         users: list[Path] = []
         unreadable: list[Path] = []
         broken: list[Path] = []
         folder = Path(os.path.realpath(data.parent))
-        for place in (folder, *folder.parents):
-            for other in _models_in(place, _owners_that_count(place, data)):
-                if wanted is None or _is_own(other, own) or other in self._besides:
-                    continue
-                names = self.of(other)
-                if isinstance(names, frozenset):
-                    if any(_leads_to(wanted, data, other.parent / name) for name in names):
-                        users.append(other)
-                elif other.suffix.lower() != ".onnx" and not _fails(other, names):
-                    continue  # no model, as its name says
-                elif isinstance(names, BrokenModelError):
-                    broken.append(other)
-                elif place.is_relative_to(os.path.dirname(own)):
-                    # Above the model's folder, other people's files are no reason to stop.
-                    unreadable.append(other)
+        exists = inode(data) is not None
+        for place in (folder, *folder.parents) if exists else ():
+            found = self._place(place, _owners_that_count(place, data))
+            users += sorted(found.named.owners(data))
+            broken += found.broken
+            if place.is_relative_to(self._home):
+                # Above the model's folder, other people's files are no reason to stop.
+                unreadable += found.unreadable
         return Sharers(tuple(users), tuple(unreadable), tuple(broken))
+
+    def _place(self, folder: Path, owners: frozenset[int] | None) -> _Place:
+        known = self._places.get((folder, owners))
+        if known is None:
+            known = self._places[folder, owners] = self._look(folder, owners)
+        return known
+
+    def _look(self, folder: Path, owners: frozenset[int] | None) -> _Place:
+        # Behind a folder that this user may not enter: none of his files.
+        found = _Place(SameFiles(passed_over=(PermissionError,)), [], [])
+        for other in _models_in(folder, owners):
+            if _is_own(other, self._own) or other in self._besides:
+                continue
+            names = self.references.of(other)
+            if isinstance(names, frozenset):
+                for name in names:
+                    found.named.add(other.parent / name, other)
+            elif other.suffix.lower() != ".onnx" and not _fails(other, names):
+                continue  # no model, as its name says
+            elif isinstance(names, BrokenModelError):
+                found.broken.append(other)
+            else:
+                found.unreadable.append(other)
+        return found
+
+
+class _Place(NamedTuple):
+    """What the models of one folder name."""
+
+    named: SameFiles
+    unreadable: list[Path]
+    broken: list[Path]
 
 
 def _is_own(other: Path, own: str) -> bool:
@@ -124,13 +176,6 @@ def _state(model: Path) -> FileIdentity | None:
         return FileIdentity.of(os.stat(model))
     except (OSError, ValueError):
         return None
-
-
-def _leads_to(wanted: Inode, data: Path, path: Path) -> bool:
-    try:
-        return inode(path) == wanted or same_file(path, data)
-    except PermissionError:  # behind a folder that this user may not enter: none of his files
-        return False
 
 
 def _fails(model: Path, why: ModelError) -> bool:
