@@ -16,7 +16,7 @@ from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.printable import printable
-from onnx_align_pass.references import References
+from onnx_align_pass.references import Around, References
 from onnx_align_pass.repack_folder import models_below
 from onnx_align_pass.report import SCHEMA_VERSION
 from onnx_align_pass.transfer.commit import folder_lock
@@ -76,8 +76,9 @@ def prune_file(path: StrPath, *, dry_run: bool = False) -> PruneReport:
         read_skeleton(model)
         # Only under the lock is it certain that no run is about to point at one of them.
         with nullcontext() if dry_run else folder_lock(model.parent):
+            around = references.around(model)
             for old in _older(model):
-                reason = _reason_to_stay(model, old, references)
+                reason = _reason_to_stay(old, around)
                 if reason is not None:
                     left[f"{old}: {reason}"] = None
                     continue
@@ -101,7 +102,7 @@ def _older(model: Path) -> Iterator[Path]:
                 yield path
 
 
-def _reason_to_stay(model: Path, old: Path, references: References) -> str | None:
+def _reason_to_stay(old: Path, around: Around) -> str | None:
     try:
         if not stat.S_ISREG(old.lstat().st_mode):
             return "it is not a regular file"
@@ -111,7 +112,7 @@ def _reason_to_stay(model: Path, old: Path, references: References) -> str | Non
     for folder in (Path(os.path.realpath(old.parent)), *Path(os.path.realpath(old.parent)).parents):
         if any(map(is_staging_name, _names_in(folder))):
             return f"a run is at work in {folder}, or was killed: `onnx-align recover` finishes it"
-    sharers = references.others(model, old)
+    sharers = around.others(old)
     if sharers.users:
         return f"{sharers.users[0].name} uses it"
     if unknown := (*sharers.unreadable, *sharers.broken):

@@ -69,8 +69,8 @@ class References:
         self._of[model] = state, names
         return names
 
-    def around(self, model: Path) -> Around:
-        """Look at the models around once, for all of a model's files."""
+    def around(self, model: Path | None) -> Around:
+        """Look at the models around once, for all of a model's files; None: for files of nobody."""
         return Around(self, self._besides, model)
 
     def others(self, model: Path, data: Path) -> Sharers:
@@ -86,14 +86,15 @@ class Around:
     Args:
         references: Reads the models.
         besides: Models that are never taken for others.
-        model: Another one that is not: the model in question.
+        model: Another one that is not: the model in question. None: each file that is asked for.
     """
 
-    def __init__(self, references: References, besides: Collection[Path], model: Path) -> None:
+    def __init__(
+        self, references: References, besides: Collection[Path], model: Path | None
+    ) -> None:
         self.references = references
         self._besides = besides
-        self._home = os.path.realpath(model.parent)
-        self._own = os.path.join(self._home, model.name)
+        self._own = None if model is None else _resolved(model)
         self._places: dict[tuple[Path, frozenset[int] | None], _Place] = {}
 
     def others(self, data: Path) -> Sharers:
@@ -120,16 +121,20 @@ class Around:
         users: list[Path] = []
         unreadable: list[Path] = []
         broken: list[Path] = []
-        folder = Path(os.path.realpath(data.parent))
+        own = self._own or _resolved(data)
         exists = inode(data) is not None
-        for place in (folder, *folder.parents) if exists else ():
+        for place in _resolved(data).parents if exists else ():
             found = self._place(place, _owners_that_count(place, data))
             users += sorted(found.named.owners(data))
             broken += found.broken
-            if place.is_relative_to(self._home):
+            if place.is_relative_to(own.parent):
                 # Above the model's folder, other people's files are no reason to stop.
                 unreadable += found.unreadable
-        return Sharers(tuple(users), tuple(unreadable), tuple(broken))
+        others = (
+            tuple(one for one in found if not _is_own(one, own))
+            for found in (users, unreadable, broken)
+        )
+        return Sharers(*others)
 
     def _place(self, folder: Path, owners: frozenset[int] | None) -> _Place:
         known = self._places.get((folder, owners))
@@ -141,7 +146,7 @@ class Around:
         # Behind a folder that this user may not enter: none of his files.
         found = _Place(SameFiles(passed_over=(PermissionError,)), [], [])
         for other in _models_in(folder, owners):
-            if _is_own(other, self._own) or other in self._besides:
+            if other in self._besides or (self._own and _is_own(other, self._own)):
                 continue
             names = self.references.of(other)
             if isinstance(names, frozenset):
@@ -164,11 +169,16 @@ class _Place(NamedTuple):
     broken: list[Path]
 
 
-def _is_own(other: Path, own: str) -> bool:
+def _resolved(path: Path) -> Path:
+    """A path in its true folder; the last name may be a link's."""
+    return Path(os.path.realpath(path.parent), path.name)
+
+
+def _is_own(other: Path, own: Path) -> bool:
     """Whether a model is the one in question, which may be spelled otherwise."""
-    if str(other) == own:
+    if other == own:
         return True
-    return alike(other.name) == alike(os.path.basename(own)) and is_one_name(other, Path(own))
+    return alike(other.name) == alike(own.name) and is_one_name(other, own)
 
 
 def _state(model: Path) -> FileIdentity | None:

@@ -14,7 +14,9 @@ from onnx_align_pass import (
     LayoutPolicy,
     align_file,
     destination,
+    inspect_file,
     recover_folder,
+    rename_file,
 )
 from tests.commit.test_journals import NOTHING, staged, state
 from tests.corpus import oracle
@@ -69,6 +71,31 @@ def test_a_neighbours_names_are_looked_at_once_for_all_data_files(
     assert len(report.removed) == (0 if name is None else MANY)
     assert count.calls < 2 * MANY * FEW
     assert oracle.tensors(model) == wanted
+
+
+CALLS: dict[str, Callable[[Path], object]] = {
+    "inspect": inspect_file,
+    "rename": lambda model: rename_file(model, model.parents[1] / "new" / "model.onnx"),
+    "carry": lambda model: align_file(model.parent, model.parents[1] / "copy", overwrite=True),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_so_are_they_by_whatever_else_looks_at_neighbours(
+    call: Callable[[Path], object], looks: Callable[[], Count], tmp_path: Path
+) -> None:
+    model = model_of(tmp_path / "in", "old")
+    if call is CALLS["carry"]:
+        for at in range(MANY):
+            for folder in (tmp_path / "in", tmp_path / "copy"):
+                folder.mkdir(exist_ok=True)
+                (folder / f"{at}.txt").write_text("carried along")
+        model_of(tmp_path / "copy", "other", "other.onnx")
+    else:
+        model_of(tmp_path / "in", "other", "other.onnx")
+    count = looks()
+    call(model)
+    assert count.calls < 2 * MANY * FEW
 
 
 def test_one_of_many_that_is_shared_is_found(tmp_path: Path) -> None:
