@@ -10,7 +10,7 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-from onnx_align_pass.references import References
+from onnx_align_pass.references import Around, References
 from onnx_align_pass.transfer.commit import folder_lock
 
 __all__ = ["clear_aside", "free_name"]
@@ -40,10 +40,10 @@ def clear_aside(folder: Path, names: Sequence[str]) -> list[str]:
         return []
     notes = []
     with folder_lock(folder):
-        references = References()
+        around = References().around(None)
         for name, paths in left.items():
             for path in paths:
-                if _is_needless(path, folder / name, references):
+                if _is_needless(path, folder / name, around):
                     with suppress(OSError):
                         path.unlink()
                         notes.append(f"{path.name} is removed: a run that was killed left it")
@@ -60,10 +60,10 @@ def _aside(path: Path) -> Iterator[Path]:
                 yield path.parent / name
 
 
-def _is_needless(path: Path, standing: Path, references: References) -> bool:
+def _is_needless(path: Path, standing: Path, around: Around) -> bool:
     if path.is_symlink() or not path.is_file() or path.stat().st_nlink > 1:
         return False
-    sharers = references.others(path, path)
+    sharers = around.others(path)
     if sharers.users or sharers.unreadable or sharers.broken:
         return False
     try:

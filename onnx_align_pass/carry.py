@@ -18,7 +18,7 @@ from onnx_align_pass.errors import (
 from onnx_align_pass.explaining import explained
 from onnx_align_pass.paths import inode
 from onnx_align_pass.progress import Progress
-from onnx_align_pass.references import References
+from onnx_align_pass.references import Around, References
 from onnx_align_pass.spans import FileSpan
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.engine import Piece, write_pieces
@@ -71,6 +71,7 @@ def check_replaced(
     """
     read = {inode(path) for path in sources}
     notes: list[str] = []
+    around = references.around(None)
     for final in (target / name for name in others):
         if not os.path.lexists(final):
             continue
@@ -84,7 +85,7 @@ def check_replaced(
                 file=final,
                 hint="Choose another destination.",
             )
-        notes += _check_sharing(final, references)
+        notes += _check_sharing(final, around)
     return tuple(notes)
 
 
@@ -192,8 +193,8 @@ def _replaced(final: Path) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
-def _check_sharing(final: Path, references: References) -> list[str]:
-    sharers = references.others(final, final)
+def _check_sharing(final: Path, around: Around) -> list[str]:
+    sharers = around.others(final)
     if sharers.users:
         raise DataFileSharedError(
             "the file that would be replaced is a model's data",

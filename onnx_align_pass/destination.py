@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,7 +19,8 @@ from onnx_align_pass.errors import (
 from onnx_align_pass.other_entries import other_entries
 from onnx_align_pass.paths import is_one_name, look, same_file
 from onnx_align_pass.prepare import Prepared
-from onnx_align_pass.references import References
+from onnx_align_pass.references import Around, References
+from onnx_align_pass.same_files import SameFiles
 from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.journal import FileState
 from onnx_align_pass.transfer.recover import is_staging_name
@@ -149,39 +150,44 @@ class Destination:
         Raises:
             DataFileSharedError: One has, since the run began.
         """
+        around = references.around(self.model)
         replaced = {**replacement.data_before, **replacement.superseded}
         for name, state in replaced.items():
             if state is not None:
-                self._check_sharing(self.folder / name, references)
+                self._check_sharing(self.folder / name, around)
 
     def _examine(self, prepared: Prepared, references: References) -> Replacement:
         claimed = self._claimed(prepared, references)
         names = [file.name for file in prepared.plan.files]
         check_apart([self.model.name, *names], self.folder)
+        around = references.around(self.model)
+        read = SameFiles(self._read(prepared))
+        kept = SameFiles(self.folder / one for one in prepared.kept)
+        old, new = _by_spelling(claimed), _by_spelling(names)
         notes: list[str] = []
         if _exists(self.model):
-            self._check_not_read(self.model, prepared)
-            notes += self._check_sharing(self.model, references)
+            self._check_not_read(self.model, read)
+            notes += self._check_sharing(self.model, around)
         for name in names:
-            self._check_name(name, prepared)
+            self._check_name(name, kept)
             path = self.folder / name
             if not _exists(path):
                 continue
-            ours = name in claimed or self._is_respelled(name, claimed)
-            self._check_existing(path, ours, prepared)
-            notes += self._check_sharing(path, references, ours=ours)
+            ours = name in claimed or self._is_respelled(name, old)
+            self._check_existing(path, ours, read)
+            notes += self._check_sharing(path, around, ours=ours)
         superseded: dict[str, FileState | None] = {}
-        kept: dict[str, FileState] = {}
+        left: dict[str, FileState] = {}
         for name in sorted(claimed.difference(names, prepared.kept)):
             if self.keeps_old:
                 state = FileState.of(self.folder / name)
                 if state is not None:
-                    kept[name] = state
+                    left[name] = state
                     notes.append(f"{name} is left for readers of the old model: {_PRUNE}")
                 continue
-            if self._is_respelled(name, names):
+            if self._is_respelled(name, new):
                 continue
-            reason = self._kept_for(name, prepared, references)
+            reason = self._kept_for(name, prepared, around, read)
             if reason is None:
                 superseded[name] = FileState.of(self.folder / name)
             elif reason:
@@ -191,12 +197,12 @@ class Destination:
             {name: FileState.of(self.folder / name) for name in names},
             superseded,
             tuple(dict.fromkeys(notes)),
-            kept,
+            left,
         )
 
-    def _is_respelled(self, name: str, names: Iterable[str]) -> bool:
+    def _is_respelled(self, name: str, names: Mapping[str, list[str]]) -> bool:
         """Whether one of the names is this one, where upper and lower case are one."""
-        twins = (one for one in names if alike(one) == alike(name))
+        twins = names.get(alike(name), ())
         return any(is_one_name(self.folder / one, self.folder / name) for one in twins)
 
     def _claimed(self, prepared: Prepared, references: References) -> frozenset[str]:
@@ -211,9 +217,9 @@ class Destination:
         plain = (os.path.normpath(name) for name in names)
         return frozenset(n for n in plain if not n.startswith((os.pardir, "/")) and n != os.curdir)
 
-    def _check_name(self, name: str, prepared: Prepared) -> None:
+    def _check_name(self, name: str, kept: SameFiles) -> None:
         path = self.folder / name
-        if any(same_file(path, self.folder / one) for one in prepared.kept):
+        if kept.owners(path):
             raise DestinationExistsError(
                 "the data file is one that the model goes on pointing at",
                 file=path,
@@ -244,7 +250,7 @@ class Destination:
                 hint="onnxruntime and onnx refuse such a model: keep the data beside it.",
             )
 
-    def _check_existing(self, path: Path, claimed: bool, prepared: Prepared) -> None:
+    def _check_existing(self, path: Path, claimed: bool, read: SameFiles) -> None:
         if os.path.isdir(path):
             raise DestinationExistsError(
                 "the data file's name is a folder's",
@@ -252,7 +258,7 @@ class Destination:
                 hint="Name the data file otherwise.",
             )
         if not self.in_place:
-            self._check_not_read(path, prepared)
+            self._check_not_read(path, read)
         if not claimed and path.suffix.lower() == ".onnx":
             raise DestinationExistsError(
                 "the data file's name is a model's", file=path, hint="Name the data file otherwise."
@@ -272,11 +278,11 @@ class Destination:
                 hint="Write to a new destination, name the data file otherwise, or force it.",
             )
 
-    def _check_not_read(self, path: Path, prepared: Prepared) -> None:
+    def _check_not_read(self, path: Path, read: SameFiles) -> None:
         """Refuse to replace a file that the source is made of."""
         if self.source_is_held:
             return
-        if any(same_file(path, one) for one in self._read(prepared)):
+        if read.owners(path):
             raise DestinationIsSourceError(
                 "the destination is the source, or the source's data",
                 file=path,
@@ -289,15 +295,15 @@ class Destination:
         data = [*(skeleton.data_path(home) for home in prepared.homes), *prepared.read]
         return data if self.in_place else [skeleton.path, *data]
 
-    def _check_sharing(self, path: Path, references: References, *, ours: bool = True) -> list[str]:
+    def _check_sharing(self, path: Path, around: Around, *, ours: bool = True) -> list[str]:
         """Refuse to replace a file that another model uses, or may use.
 
         Args:
             path: The file.
-            references: Who points at what.
+            around: Who points at what.
             ours: Whether it is the model's that is replaced: only then may it be forced.
         """
-        sharers = references.others(self.model, path)
+        sharers = around.others(path)
         if sharers.users:
             raise DataFileSharedError(
                 "the file is the data of another model too",
@@ -310,12 +316,14 @@ class Destination:
             raise DataFileSharedError(
                 "a model beside it may not be read: whether it uses the file is unknown",
                 file=path,
-                found=", ".join(str(references.of(model)) for model in sharers.unreadable),
+                found=", ".join(str(around.references.of(model)) for model in sharers.unreadable),
                 hint=f"Make it readable, write to a new destination{force}.",
             )
         return list(sharers.doubts(path.name))
 
-    def _kept_for(self, name: str, prepared: Prepared, references: References) -> str | None:
+    def _kept_for(
+        self, name: str, prepared: Prepared, around: Around, read: SameFiles
+    ) -> str | None:
         """Why a data file that the model does not need any more is left; None: it is removed.
 
         Empty where nobody needs to be told.
@@ -325,12 +333,10 @@ class Destination:
             return f"it is a link to {os.path.realpath(path)}"
         if not _is_file(path):
             return ""
-        if not (self.in_place or self.source_moves) and any(
-            same_file(path, one) for one in self._read(prepared)
-        ):
+        if not (self.in_place or self.source_moves) and read.owners(path):
             held = self.source_is_held and name in prepared.homes
             return "the model in memory goes on reading from it" if held else ""
-        sharers = references.others(self.model, path)
+        sharers = around.others(path)
         if sharers.users:
             return f"{sharers.users[0].name} uses it"
         if unknown := (*sharers.unreadable, *sharers.broken):
@@ -360,6 +366,14 @@ def _check_no_link(model: Path, problem: str) -> None:
             found=f"its target {os.path.realpath(model)}",
             hint="Name the target itself, or a new destination.",
         )
+
+
+def _by_spelling(names: Iterable[str]) -> Mapping[str, list[str]]:
+    """Names by what those have in common that may be one."""
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(alike(name), []).append(name)
+    return found
 
 
 def _exists(path: Path) -> bool:

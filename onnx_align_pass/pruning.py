@@ -13,7 +13,7 @@ from onnx_align_pass.errors import ModelNotFoundError
 from onnx_align_pass.explaining import explained
 from onnx_align_pass.paths import StrPath, given_path
 from onnx_align_pass.printable import printable
-from onnx_align_pass.references import References
+from onnx_align_pass.references import Around, References
 from onnx_align_pass.report import SCHEMA_VERSION
 from onnx_align_pass.transfer.commit import folder_lock
 from onnx_align_pass.transfer.journal import FileState
@@ -21,9 +21,6 @@ from onnx_align_pass.transfer.kept import read_record, records_in
 from onnx_align_pass.transfer.recover import is_staging_name
 
 __all__ = ["PruneReport", "PrunedFile", "prune_file"]
-
-_NOBODY = "no model"
-"""A name beside the data: every model counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +99,17 @@ class _Pruning:
         except ValueError as error:
             self.left.append(f"{record}: {error}")
             return
-        gone = [self._remove(record.parent / name, state) for name, state in files.items()]
+        around = self._references.around(None)
+        gone = [self._remove(record.parent / name, state, around) for name, state in files.items()]
         if all(gone) and not self._dry_run:
             record.unlink(missing_ok=True)
 
-    def _remove(self, old: Path, state: FileState) -> bool:
+    def _remove(self, old: Path, state: FileState, around: Around) -> bool:
         """Remove a file, unless something speaks against it; whether it is gone."""
         found = FileState.of(old)
         if found is None:
             return True
-        reason = "it is not what it was" if found != state else self._reason_to_stay(old)
+        reason = "it is not what it was" if found != state else _reason_to_stay(old, around)
         if reason is not None:
             self.left.append(f"{old}: {reason}")
             return False
@@ -124,13 +122,14 @@ class _Pruning:
         self.removed.append(PrunedFile(old, found.size))
         return True
 
-    def _reason_to_stay(self, old: Path) -> str | None:
-        sharers = self._references.others(old.parent / _NOBODY, old)
-        if sharers.users:
-            return f"{sharers.users[0].name} uses it"
-        if unknown := (*sharers.unreadable, *sharers.broken):
-            return f"whether {unknown[0].name} uses it is unknown"
-        return None
+
+def _reason_to_stay(old: Path, around: Around) -> str | None:
+    sharers = around.others(old)
+    if sharers.users:
+        return f"{sharers.users[0].name} uses it"
+    if unknown := (*sharers.unreadable, *sharers.broken):
+        return f"whether {unknown[0].name} uses it is unknown"
+    return None
 
 
 def _records(given: Path) -> Iterator[Path]:

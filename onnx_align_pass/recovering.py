@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from onnx_align_pass.paths import StrPath, given_path
@@ -33,6 +34,7 @@ class _Names:
 
     def __init__(self) -> None:
         self._references = References()
+        self._spelled: dict[Path, tuple[frozenset[str], frozenset[str]]] = {}
 
     def __call__(self, model: Path, file: Path) -> bool | None:
         """Whether a model names a file. None: it cannot be read.
@@ -42,7 +44,14 @@ class _Names:
         names = self._references.of(model)
         if not isinstance(names, frozenset):
             return None
-        places = [model.parent / name for name in names]
-        spelled = {alike(os.path.normpath(place)) for place in places}
-        spelled |= {alike(os.path.realpath(place)) for place in places}
-        return alike(str(file)) in spelled
+        known = self._spelled.get(model)
+        if known is None or known[0] is not names:
+            known = self._spelled[model] = names, _spelled(model, names)
+        return alike(str(file)) in known[1]
+
+
+def _spelled(model: Path, names: Iterable[str]) -> frozenset[str]:
+    """Where a model's data files are, as they are named and with all symlinks followed."""
+    places = [model.parent / name for name in names]
+    both = (*map(os.path.normpath, places), *map(os.path.realpath, places))
+    return frozenset(map(alike, both))

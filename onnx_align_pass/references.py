@@ -7,18 +7,19 @@ import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import Inode, inode, is_one_name, look, same_file
+from onnx_align_pass.paths import inode, is_one_name, look
+from onnx_align_pass.same_files import SameFiles
 from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
-__all__ = ["References", "Sharers", "owners_that_count"]
+__all__ = ["Around", "References", "Sharers"]
 
 _SMALL_BYTES: Final = 1 << 26
 """Larger files whose names do not end in `.onnx` are taken for data: they are not looked into."""
@@ -68,8 +69,36 @@ class References:
         self._of[model] = state, names
         return names
 
+    def around(self, model: Path | None) -> Around:
+        """Look at the models around once, for all of a model's files; None: for files of nobody."""
+        return Around(self, self._besides, model)
+
     def others(self, model: Path, data: Path) -> Sharers:
-        """Find the models that point at the file `data`, by inode; all but `model` itself.
+        """Look for one file alone; see `Around.others`."""
+        return self.around(model).others(data)
+
+
+class Around:
+    """The models that may point at a model's files, as they are when they are first asked for.
+
+    Each location of theirs is looked at once, for however many files: make another to look again.
+
+    Args:
+        references: Reads the models.
+        besides: Models that are never taken for others.
+        model: Another one that is not: the model in question. None: each file that is asked for.
+    """
+
+    def __init__(
+        self, references: References, besides: Collection[Path], model: Path | None
+    ) -> None:
+        self.references = references
+        self._besides = besides
+        self._own = None if model is None else _resolved(model)
+        self._places: dict[tuple[Path, frozenset[int] | None], _Place] = {}
+
+    def others(self, data: Path) -> Sharers:
+        """Find the models that point at the file `data`, by inode.
 
         A location leads down from its model, so the models that can name a file are in its folder
         and in those above. In a folder in which anybody may put one, such as `/tmp`, those of other
@@ -79,7 +108,7 @@ class References:
             DataFileSharedError: Nobody can say, for something cannot be looked at.
         """
         try:
-            return self._others(model, data)
+            return self._others(data)
         except OSError as error:
             raise DataFileSharedError(
                 f"whether other models use it is unknown: {error.strerror or error}",
@@ -88,35 +117,68 @@ class References:
                 hint=CURES.get(error.errno or 0),
             ) from None
 
-    def _others(self, model: Path, data: Path) -> Sharers:
-        wanted, own = inode(data), os.path.join(os.path.realpath(model.parent), model.name)
+    def _others(self, data: Path) -> Sharers:
         users: list[Path] = []
         unreadable: list[Path] = []
         broken: list[Path] = []
-        folder = Path(os.path.realpath(data.parent))
-        for place in (folder, *folder.parents):
-            for other in _models_in(place, owners_that_count(place, data)):
-                if wanted is None or _is_own(other, own) or other in self._besides:
-                    continue
-                names = self.of(other)
-                if isinstance(names, frozenset):
-                    if any(_leads_to(wanted, data, other.parent / name) for name in names):
-                        users.append(other)
-                elif other.suffix.lower() != ".onnx" and not _fails(other, names):
-                    continue  # no model, as its name says
-                elif isinstance(names, BrokenModelError):
-                    broken.append(other)
-                elif place.is_relative_to(os.path.dirname(own)):
-                    # Above the model's folder, other people's files are no reason to stop.
-                    unreadable.append(other)
-        return Sharers(tuple(users), tuple(unreadable), tuple(broken))
+        own = self._own or _resolved(data)
+        exists = inode(data) is not None
+        for place in _resolved(data).parents if exists else ():
+            found = self._place(place, _owners_that_count(place, data))
+            users += sorted(found.named.owners(data))
+            broken += found.broken
+            if place.is_relative_to(own.parent):
+                # Above the model's folder, other people's files are no reason to stop.
+                unreadable += found.unreadable
+        others = (
+            tuple(one for one in found if not _is_own(one, own))
+            for found in (users, unreadable, broken)
+        )
+        return Sharers(*others)
+
+    def _place(self, folder: Path, owners: frozenset[int] | None) -> _Place:
+        known = self._places.get((folder, owners))
+        if known is None:
+            known = self._places[folder, owners] = self._look(folder, owners)
+        return known
+
+    def _look(self, folder: Path, owners: frozenset[int] | None) -> _Place:
+        # Behind a folder that this user may not enter: none of his files.
+        found = _Place(SameFiles(passed_over=(PermissionError,)), [], [])
+        for other in _models_in(folder, owners):
+            if other in self._besides or (self._own and _is_own(other, self._own)):
+                continue
+            names = self.references.of(other)
+            if isinstance(names, frozenset):
+                for name in names:
+                    found.named.add(other.parent / name, other)
+            elif other.suffix.lower() != ".onnx" and not _fails(other, names):
+                continue  # no model, as its name says
+            elif isinstance(names, BrokenModelError):
+                found.broken.append(other)
+            else:
+                found.unreadable.append(other)
+        return found
 
 
-def _is_own(other: Path, own: str) -> bool:
+class _Place(NamedTuple):
+    """What the models of one folder name."""
+
+    named: SameFiles
+    unreadable: list[Path]
+    broken: list[Path]
+
+
+def _resolved(path: Path) -> Path:
+    """A path in its true folder; the last name may be a link's."""
+    return Path(os.path.realpath(path.parent), path.name)
+
+
+def _is_own(other: Path, own: Path) -> bool:
     """Whether a model is the one in question, which may be spelled otherwise."""
-    if str(other) == own:
+    if other == own:
         return True
-    return alike(other.name) == alike(os.path.basename(own)) and is_one_name(other, Path(own))
+    return alike(other.name) == alike(own.name) and is_one_name(other, own)
 
 
 def _state(model: Path) -> FileIdentity | None:
@@ -126,19 +188,12 @@ def _state(model: Path) -> FileIdentity | None:
         return None
 
 
-def _leads_to(wanted: Inode, data: Path, path: Path) -> bool:
-    try:
-        return inode(path) == wanted or same_file(path, data)
-    except PermissionError:  # behind a folder that this user may not enter: none of his files
-        return False
-
-
 def _fails(model: Path, why: ModelError) -> bool:
     """Whether a file that may be read is not: it, or its disk, is not what it was."""
     return not isinstance(why, BrokenModelError) and os.access(model, os.R_OK)
 
 
-def owners_that_count(folder: Path, data: Path) -> frozenset[int] | None:
+def _owners_that_count(folder: Path, data: Path) -> frozenset[int] | None:
     """User ids of those whose models in a folder matter; None: everybody's do."""
     open_to_all = stat.S_ISVTX | stat.S_IWOTH
     found = look(folder)

@@ -201,8 +201,9 @@ def check_unshared(plan: Relocation, references: References, *, force: bool) -> 
     """
     notes: list[str] = []
     own = Path(os.path.realpath(plan.model.parent), plan.model.name)
+    around = references.around(plan.source)
     for path in (plan.source, *plan.old_paths):
-        sharers = references.others(plan.source, path)
+        sharers = around.others(path)
         users = [user for user in sharers.users if user != own]
         if users:
             raise DataFileSharedError(

@@ -154,7 +154,8 @@ def _identity(path: Path, state: FileState | None) -> FileIdentity | None:
 
 def _pointing(group: Group, references: References) -> list[Member]:
     """The members whose models, as they are there, point at data files that will be replaced."""
-    users = {user for path in group.data for user in references.others(path, path).users}
+    around = references.around(None)
+    users = {user for path in group.data for user in around.others(path).users}
     return [one for one in group.members if _resolved(one.model) in users]
 
 

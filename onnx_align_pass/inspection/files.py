@@ -16,7 +16,7 @@ from onnx_align_pass.inspection.ranges import Claim, natural_alignment
 from onnx_align_pass.inspection.reading import read_at
 from onnx_align_pass.inspection.report import MAX_ALIGNMENT, DataFileReport, Range
 from onnx_align_pass.layout.safetensors_header import SafetensorsHeader, read_header
-from onnx_align_pass.references import References
+from onnx_align_pass.references import Around, References
 from onnx_align_pass.transfer.open_source import SourceFiles
 
 __all__ = ["LookedAt", "alignments", "look_at_files"]
@@ -51,9 +51,9 @@ def look_at_files(inventory: Inventory, references: References) -> Iterator[Look
         SourceChangedError: One is not what it was when the model was read.
         OSError: One cannot be read; `filename` is its path.
     """
-    homes = inventory.homes
+    homes, around = inventory.homes, references.around(inventory.skeleton.path)
     for name, claims in inventory.claims.items():
-        yield _Look(inventory, name, homes[name], claims, references).result()
+        yield _Look(inventory, name, homes[name], claims, around).result()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class _Look:
     name: str
     path: Path
     claims: list[Claim]
-    references: References
+    around: Around
 
     def result(self) -> LookedAt:
         files = self.inventory.files
@@ -114,7 +114,7 @@ class _Look:
         """Other models that point at the file; what to say of those that may."""
         model = self.inventory.skeleton.path
         try:
-            sharers = self.references.others(model, self.path)
+            sharers = self.around.others(self.path)
         except DataFileSharedError as error:
             return (), (error.sentence,)
         folder = os.path.realpath(model.parent)
