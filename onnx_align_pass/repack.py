@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from onnx_align_pass.dead_bytes import check_claimed
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.fresh_names import freshly_named
 from onnx_align_pass.pieces import begins_as_planned, check_model_size
@@ -51,6 +52,8 @@ def repack(
         check_model_size(prepared, options.max_model_bytes)
         if destination.in_place and lies_as_planned(prepared, files):
             return run.leave(prepared, prepared.skeleton.size)
+        if destination.in_place and not (options.overwrite or destination.keeps_old):
+            check_claimed(prepared, files)
         if destination.keeps_old:
             prepared = freshly_named(prepared, destination)
             check_model_size(prepared, options.max_model_bytes)

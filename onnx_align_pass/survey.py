@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from onnx_align_pass.dead_bytes import check_claimed
 from onnx_align_pass.destination import Destination
 from onnx_align_pass.errors import DataFileSharedError, DestinationError
 from onnx_align_pass.fresh_names import freshly_named
@@ -88,6 +89,8 @@ def _look(
         check_model_size(prepared, options.max_model_bytes)
         settled = target is None and lies_as_planned(prepared, files)
         if not settled:
+            if destination.in_place and not (options.overwrite or destination.keeps_old):
+                check_claimed(prepared, files)
             prepared = freshly_named(prepared, destination)
             check_model_size(prepared, options.max_model_bytes)
             destination.examine(prepared, references)

@@ -27,10 +27,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         SIGNALS.hold()
         from onnx_align_cli.app import run
         from onnx_align_cli.failure import failure_of, flush_stdout, say_failure
-        from onnx_align_cli.streams import prepare_streams
+        from onnx_align_cli.streams import prepare_streams, silence_stdout
 
         prepare_streams()
         try:
             return flush_stdout(run(given))
         except Interrupted as stop:  # between a command and its end, or insisted on
             return say_failure(failure_of(stop), as_json="--json" in given)
+        except OSError as error:  # what typer prints itself: a help text, a version
+            silence_stdout()
+            return say_failure(failure_of(error), as_json=False)

@@ -12,7 +12,7 @@ import typer
 from onnx_align_cli import options
 from onnx_align_cli.signals import SIGNALS
 from onnx_align_cli.streams import say_json
-from onnx_align_pass.errors import ModelNotFoundError
+from onnx_align_pass.errors import ModelNotFoundError, WriteError
 from onnx_align_pass.printable import printable
 
 if TYPE_CHECKING:
@@ -73,9 +73,13 @@ def _with_those_below(path: Path) -> Iterator[Path]:
     """A folder and those below it, as `align` goes through them: symlinks are not followed."""
     from onnx_align_pass.transfer.recover import is_staging_name
 
-    for folder, names, _ in os.walk(path):
+    for folder, names, _ in os.walk(path, onerror=_refuse):
         names[:] = sorted(name for name in names if not is_staging_name(name))
         yield Path(folder)
+
+
+def _refuse(error: OSError) -> None:
+    raise WriteError.of(error, error.filename, doing="looking for leftovers") from None
 
 
 def _counts(found: list[Leftover]) -> dict[str, int]:

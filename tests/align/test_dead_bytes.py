@@ -5,9 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import onnx
 import pytest
 
-from onnx_align_pass import LayoutPolicy, align_file, load, save
+from onnx_align_pass import (
+    DataFileSharedError,
+    LayoutPolicy,
+    align_file,
+    inline_file,
+    load,
+    save,
+)
+from tests.align.snapshot import snapshot
 from tests.corpus import oracle
 from tests.corpus.build import DATA, numbers, point, showing, tensor, write
 
@@ -91,3 +100,52 @@ def test_the_range_that_a_tensor_left_to_share_anothers_is_gone(tmp_path: Path) 
     model.write_bytes(proto.SerializeToString())
     align_file(model)
     assert (model.parent / DATA).read_bytes() == packed("ab")
+
+
+@pytest.mark.parametrize("how", ["align", "folder", "inline", "other name"])
+def test_a_file_that_is_mostly_something_else_is_not_replaced_in_place(
+    how: str, tmp_path: Path
+) -> None:
+    model = model_with(tmp_path / "model", [0, 0, 0, 10 * PAGE])
+    before = snapshot(tmp_path)
+    with pytest.raises(DataFileSharedError, match="most of the data file is no tensor"):
+        in_place(model, how)
+    assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize("how", ["align", "folder", "inline", "other name"])
+def test_unless_it_is_forced(how: str, tmp_path: Path) -> None:
+    model = model_with(tmp_path / "model", [0, 0, 0, 10 * PAGE])
+    wanted = oracle.tensors(model)
+    in_place(model, how, overwrite=True)
+    assert oracle.tensors(model) == wanted
+
+
+def test_padding_is_nobodys(tmp_path: Path) -> None:
+    model = model_with(tmp_path / "model", [0, 0, 0, 0])
+    with (tmp_path / "model" / DATA).open("ab") as data:
+        data.write(bytes(100 * PAGE))
+    align_file(model)
+    assert (tmp_path / "model" / DATA).read_bytes() == packed()
+
+
+def test_a_file_that_an_empty_tensor_names_is_nobodys_either(tmp_path: Path) -> None:
+    model = model_with(tmp_path / "model", [0, 0, 0, 0])
+    proto = onnx.load(model, load_external_data=False)
+    empty = onnx.TensorProto(name="empty", data_type=1, dims=[0])
+    proto.graph.initializer.append(point(empty, [("location", "thesis.docx")]))
+    model.write_bytes(proto.SerializeToString())
+    thesis = model.with_name("thesis.docx")
+    thesis.write_bytes(b"mine" * 1000)
+    with pytest.raises(DataFileSharedError, match="most of the data file is no tensor"):
+        align_file(model, layout=LayoutPolicy(data_name="w.data"))
+    assert thesis.read_bytes() == b"mine" * 1000
+
+
+def in_place(model: Path, how: str, *, overwrite: bool = False) -> None:
+    if how == "inline":
+        inline_file(model, overwrite=overwrite)
+        return
+    layout = LayoutPolicy(data_name="w.data" if how == "other name" else None)
+    path = model.parent if how == "folder" else model
+    align_file(path, layout=layout, overwrite=overwrite)
