@@ -9,8 +9,9 @@ import pytest
 from tests.capabilities import required, why_not
 from tests.commit.kills import Wrongs
 from tests.held_up import ends_within
+from tests.open_folder import open_folder
 
-__all__ = ["ends_within"]
+__all__ = ["ends_within", "open_folder"]
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
