@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -79,9 +78,7 @@ def test_a_model_keeps_every_tensor_and_everything_else(
 def test_a_model_is_repacked_in_place(case: Case, tmp_path: Path) -> None:
     if case.name in SHARED:
         pytest.skip("its data file is another model's too: test_destination has it")
-    original = case.build(_folder(tmp_path / "original"))
-    shutil.copytree(tmp_path / "original", tmp_path / "copy")
-    model = tmp_path / "copy" / original.relative_to(tmp_path / "original")
+    original, model = (case.build(_folder(tmp_path / name)) for name in ("original", "copy"))
     # Some builders leave a file of the default name beside the model.
     align_file(model, layout=LayoutPolicy(alignment=64), durable=False, verify=True, overwrite=True)
     assert_same(original, model)

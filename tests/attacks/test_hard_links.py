@@ -150,13 +150,9 @@ def test_the_command_that_looks_has_it_too(linked: Path) -> None:
     assert json.loads(allowed)["models"][0]["digest"]
 
 
-def test_the_owner_that_counts_is_the_models_not_the_one_who_runs(
-    linked: Path, tmp_path: Path
-) -> None:
+def test_the_owner_that_counts_is_the_models_not_the_one_who_runs(open_folder: Path) -> None:
     """Another user, who may read both, is refused and allowed as root is."""
-    for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == 0 and path != Path("/"):
-            path.chmod(path.stat().st_mode | 0o055)
+    linked = BAD["data_link_of_another_owner"].build(open_folder)
     assert _as_nobody(lambda: _is_refused(linked))
     os.chown(linked, STRANGER, STRANGER)  # now the model and its data have one owner
     assert _as_nobody(lambda: not _is_refused(linked))

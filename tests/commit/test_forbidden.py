@@ -6,7 +6,6 @@ import os
 import shutil
 import stat
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,14 +31,10 @@ DATA = "model.onnx.data"
 
 
 @pytest.fixture
-def open_folder() -> Iterator[Path]:
-    """A folder that every user may enter: pytest's own is closed to them."""
-    if os.geteuid() != 0:
-        pytest.skip("needs root, to be somebody else")
-    with tempfile.TemporaryDirectory() as name:
-        Path(name).chmod(0o755)
-        ONE.build(Path(name))
-        yield Path(name)
+def scene_folder(open_folder: Path) -> Path:
+    """The scene, where every user may enter."""
+    ONE.build(open_folder)
+    return open_folder
 
 
 def own(folder: Path, user: int) -> None:
@@ -132,19 +127,19 @@ def test_a_run_that_was_killed_on_a_disk_that_became_read_only_is_told(
 @pytest.mark.needs_root
 @pytest.mark.parametrize("mode", [0o555, 0o755])
 def test_a_folder_that_the_user_may_not_write_to_is_named(
-    mode: int, open_folder: Path, runner: Tracer
+    mode: int, scene_folder: Path, runner: Tracer
 ) -> None:
-    folder = open_folder / FOLDER
+    folder = scene_folder / FOLDER
     own(folder, NOBODY if mode == 0o555 else OTHER)
     for path in folder.iterdir():
         path.chmod(0o644)
     folder.chmod(mode)
-    before = snapshot(open_folder)
-    told = runner.plain(ONE.task(open_folder, user=NOBODY))
+    before = snapshot(scene_folder)
+    told = runner.plain(ONE.task(scene_folder, user=NOBODY))
     assert told["error"] == "WriteError", told
     assert str(folder) in told["text"]
     assert "Permission denied" in told["text"]
-    assert snapshot(open_folder) == before
+    assert snapshot(scene_folder) == before
 
 
 @pytest.fixture(scope="module")
@@ -197,9 +192,9 @@ def test_in_a_folder_that_only_grows_the_old_pair_is_whole(name: str, changeable
 @pytest.mark.needs_root
 @pytest.mark.parametrize("theirs", [[MODEL], [DATA], [MODEL, DATA]], ids=" ".join)
 def test_another_users_files_in_a_sticky_folder_are_not_replaced(
-    theirs: list[str], open_folder: Path, runner: Tracer
+    theirs: list[str], scene_folder: Path, runner: Tracer
 ) -> None:
-    folder = open_folder / FOLDER
+    folder = scene_folder / FOLDER
     own(folder, NOBODY)
     for path in folder.iterdir():
         path.chmod(0o644)
@@ -207,8 +202,8 @@ def test_another_users_files_in_a_sticky_folder_are_not_replaced(
         os.chown(folder / name, OTHER, OTHER)
     os.chown(folder, OTHER, OTHER)
     folder.chmod(0o1777)
-    before = snapshot(open_folder)
-    told = runner.plain(ONE.task(open_folder, user=NOBODY))
+    before = snapshot(scene_folder)
+    told = runner.plain(ONE.task(scene_folder, user=NOBODY))
     assert told["error"] == "WriteError", told
-    assert snapshot(open_folder) == before
+    assert snapshot(scene_folder) == before
     assert stat.S_IMODE(folder.stat().st_mode) == 0o1777

@@ -20,8 +20,6 @@ from tests.capabilities import CAPABILITIES, CGROUP
 from tests.cli.models import DATA, MODEL, sparse_model
 from tests.model.sparse_file import sparse_model as inline_model
 
-from .limited import ROOM_BYTES
-
 pytestmark = [pytest.mark.needs_cgroup, pytest.mark.exhaustive]
 SIZE = int(float(os.environ.get("ONNX_ALIGN_GIB", "1")) * (1 << 30))
 ROOT = Path(__file__).parents[2]
@@ -65,7 +63,6 @@ def run(group: Path, call: str, source: Path, target: Path, durable: bool = True
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     assert found["killed"] == 0
-    assert found["most"] <= ROOM_BYTES
     assert found["met"] > 0, "the limit was never met: nothing was shown"
     return found
 

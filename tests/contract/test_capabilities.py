@@ -22,13 +22,15 @@ def test_it() -> None:
 """
 
 
-def run(folder: Path, required: str, path: str = os.defpath) -> subprocess.CompletedProcess[str]:
+def run(
+    folder: Path, required: str, *, path: str = os.defpath, ci: str = ""
+) -> subprocess.CompletedProcess[str]:
     (folder / "test_it.py").write_text(SKIPPING)
     plain = ["-c", "pyproject.toml", "-p", "tests.conftest", "-p", "no:cacheprovider"]
     return subprocess.run(
         [sys.executable, "-m", "pytest", *plain, folder / "test_it.py"],
         cwd=ROOT,
-        env={**os.environ, "PATH": path, "ONNX_ALIGN_REQUIRE": required},
+        env={**os.environ, "PATH": path, "ONNX_ALIGN_REQUIRE": required, "CI": ci},
         capture_output=True,
         text=True,
         check=False,
@@ -48,12 +50,23 @@ def test_a_skip_is_a_failure_where_all_that_it_needs_is_required(
     assert ("required here: root, strace" in done.stdout) == fails
 
 
-def test_what_is_missing_is_said_at_the_head_of_a_run(tmp_path: Path) -> None:
-    lines = run(tmp_path, "", path=str(tmp_path)).stdout.splitlines()
-    assert "strace: no strace" in lines
-    assert {name for name in CAPABILITIES if any(one.startswith(f"{name}: ") for one in lines)} == {
-        *CAPABILITIES
-    }
+def said(stdout: str) -> set[str]:
+    """The capabilities that the head of a run has a line for."""
+    lines = stdout.splitlines()
+    return {name for name in CAPABILITIES if any(one.startswith(f"{name}: ") for one in lines)}
+
+
+@pytest.mark.parametrize(("required", "ci"), [("", "true"), ("root", "")])
+def test_what_is_missing_is_said_at_the_head_of_a_run_that_requires_or_is_looked_at(
+    required: str, ci: str, tmp_path: Path
+) -> None:
+    stdout = run(tmp_path, required, path=str(tmp_path), ci=ci).stdout
+    assert "strace: no strace" in stdout.splitlines()
+    assert said(stdout) == set(CAPABILITIES)
+
+
+def test_nothing_is_tried_out_for_any_other_run(tmp_path: Path) -> None:
+    assert said(run(tmp_path, "").stdout) == set()
 
 
 def test_every_capability_has_a_mark(pytestconfig: pytest.Config) -> None:

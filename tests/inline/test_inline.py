@@ -72,9 +72,7 @@ def test_onnxruntime_gives_the_same_outputs(case: Case, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("case", cases(in_place=True))
 def test_in_place_the_data_goes_when_nobody_else_uses_it(case: Case, tmp_path: Path) -> None:
-    original = built(case, tmp_path / "original")
-    shutil.copytree(tmp_path / "original", tmp_path / "copy")
-    model = tmp_path / "copy" / original.relative_to(tmp_path / "original")
+    original, model = (built(case, tmp_path / name) for name in ("original", "copy"))
     used = set(outside(original).values())
     if case.name == "wide_gap":  # most of its data file is no tensor's
         with pytest.raises(DataFileSharedError):
