@@ -117,7 +117,7 @@ def _settle(path: Path, names: Names) -> Leftover:
         return _discard(path, _models_of(path), "its journal is damaged")
     if journal is None:
         return _discard(path, _models_of(path), "the run ended before its files were complete")
-    if staging_prefix(journal.model) != path.name[:-_TOKEN_LENGTH]:
+    if alike(staging_prefix(journal.model)) != alike(path.name[:-_TOKEN_LENGTH]):
         hint = "look at it and remove it by hand"
         return Leftover(path, "untrusted", f"its journal is of another model; {hint}")
     return _carry_on(path, journal, names)

@@ -70,6 +70,21 @@ def test_a_journal_of_another_model_is_not_followed(tmp_path: Path) -> None:
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.parametrize(
+    ("named", "listed"),
+    [("mod\u00e8le.onnx", "mode\u0300le.onnx"), ("Model.onnx", "model.onnx")],
+)
+def test_a_file_system_may_spell_the_staging_folder_in_its_own_way(
+    named: str, listed: str, tmp_path: Path
+) -> None:
+    model = pair(tmp_path).rename(tmp_path / named)
+    wanted = oracle.tensors(model)
+    staging = staged(tmp_path, model=named, model_before=NOTHING, model_after=state(model))
+    staging.rename(tmp_path / f".{listed}.align-0123abcd")
+    assert settle(tmp_path).outcome == "finished"
+    assert oracle.tensors(model) == wanted
+
+
 @pytest.mark.parametrize("folders", [["out/new"], ["out/empty"]], ids=["made", "removed"])
 def test_a_folder_behind_a_symlink_is_neither_made_nor_removed(
     folders: list[str], tmp_path: Path
