@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +19,8 @@ __all__ = [
     "inode",
     "is_one_name",
     "look",
+    "owner_of",
+    "owners_that_count",
     "same_file",
 ]
 
@@ -120,3 +123,29 @@ def look(path: Path, *, follow: bool = True) -> os.stat_result | None:
         if error.errno not in _NOTHING:
             raise
         return None
+
+
+def owners_that_count(folder: Path, data: Path) -> frozenset[int] | None:
+    """User ids of those whose models in a folder may hold a file; None: everybody's.
+
+    In a folder in which anybody may put one, such as `/tmp`, those of strangers do not.
+
+    Raises:
+        OSError: The folder, or the file, cannot be looked at.
+    """
+    open_to_all = stat.S_ISVTX | stat.S_IWOTH
+    found = look(folder)
+    if found is None or found.st_mode & open_to_all != open_to_all:
+        return None
+    its = look(data)
+    return frozenset({os.geteuid(), *([] if its is None else [its.st_uid])})
+
+
+def owner_of(path: Path) -> int | None:
+    """User id of the owner of what lies there, be it a link; None where nothing does.
+
+    Raises:
+        OSError: It cannot be looked at.
+    """
+    found = look(path, follow=False)
+    return None if found is None else found.st_uid

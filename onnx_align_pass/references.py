@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import BrokenModelError, DataFileSharedError, ModelError
 from onnx_align_pass.model.skeleton import read_skeleton
 from onnx_align_pass.model.sources import data_file_names
-from onnx_align_pass.paths import inode, is_one_name, look
+from onnx_align_pass.paths import inode, is_one_name, owner_of, owners_that_count
 from onnx_align_pass.same_files import SameFiles
 from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer.open_source import FileIdentity
@@ -124,7 +123,7 @@ class Around:
         own = self._own or _resolved(data)
         exists = inode(data) is not None
         for place in _resolved(data).parents if exists else ():
-            found = self._place(place, _owners_that_count(place, data))
+            found = self._place(place, owners_that_count(place, data))
             users += sorted(found.named.owners(data))
             broken += found.broken
             if place.is_relative_to(own.parent):
@@ -193,30 +192,14 @@ def _fails(model: Path, why: ModelError) -> bool:
     return not isinstance(why, BrokenModelError) and os.access(model, os.R_OK)
 
 
-def _owners_that_count(folder: Path, data: Path) -> frozenset[int] | None:
-    """User ids of those whose models in a folder matter; None: everybody's do."""
-    open_to_all = stat.S_ISVTX | stat.S_IWOTH
-    found = look(folder)
-    if found is None or found.st_mode & open_to_all != open_to_all:
-        return None
-    its = look(data)
-    return frozenset({os.geteuid(), *([] if its is None else [its.st_uid])})
-
-
 def _models_in(folder: Path, owners: frozenset[int] | None) -> list[Path]:
     """Files that are models by their names, and small ones that may be: `m.onnx.bak`, `m.pb`."""
     try:
         with os.scandir(folder) as found:
             models = [Path(one.path) for one in found if _may_be_model(one)]
-            return sorted(one for one in models if owners is None or _owner(one) in owners)
+            return sorted(one for one in models if owners is None or owner_of(one) in owners)
     except (PermissionError, FileNotFoundError, NotADirectoryError):
         return []
-
-
-def _owner(model: Path) -> int | None:
-    """User id of the owner of what lies there, be it a link; None where nothing does."""
-    found = look(model, follow=False)
-    return None if found is None else found.st_uid
 
 
 def _may_be_model(entry: os.DirEntry[str]) -> bool:

@@ -17,6 +17,7 @@ from onnx_align_pass.report import AlignReport
 from onnx_align_pass.run import Options
 from onnx_align_pass.shared_plan import Group, opened_group
 from onnx_align_pass.shared_run import publish_group
+from onnx_align_pass.spelling import alike
 
 __all__ = ["repack_shared"]
 
@@ -76,7 +77,7 @@ def _check_models(sources: Sequence[Path], folder: Path) -> None:
                 file=source,
                 hint="By that name others see that it uses the shared data: rename it.",
             )
-        if (other := known.setdefault(source.name.casefold(), source)) is not source:
+        if (other := known.setdefault(alike(source.name), source)) is not source:
             raise UsageError(
                 "two models would have one name",
                 file=folder / source.name,
@@ -88,9 +89,9 @@ def _check_models(sources: Sequence[Path], folder: Path) -> None:
 
 def _check_names(group: Group) -> None:
     """Refuse a data file that has a model's name, or lies in a folder of that name."""
-    models = {member.model.name.casefold() for member in group.members}
+    models = {alike(member.model.name) for member in group.members}
     for file in group.plan.files:
-        name = file.name.casefold()
+        name = alike(file.name)
         if not models.isdisjoint((name, name.partition("/")[0])):
             raise UsageError(
                 "the data file would have the name of a model",

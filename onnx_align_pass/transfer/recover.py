@@ -6,13 +6,14 @@ import errno
 import mmap
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from onnx_align_pass.errors import WriteError
+from onnx_align_pass.paths import look, owner_of, owners_that_count
 from onnx_align_pass.spelling import alike
 from onnx_align_pass.transfer import kernel
 from onnx_align_pass.transfer.commit import folder_lock
@@ -25,6 +26,8 @@ __all__ = ["Leftover", "is_staging_name", "recover_folder"]
 Outcome = Literal["finished", "discarded", "live", "untrusted"]
 _STAGING = re.compile(r"\..+\.align-[0-9a-f]{8}", re.DOTALL)
 _TOKEN_LENGTH = len("01234567")
+_NO_FILE = frozenset({errno.ENXIO, errno.EISDIR})
+"""What opening a socket, or a folder, ends with."""
 Names = Callable[[Path, Path], bool | None]
 """Whether a model names a file; None: nobody knows."""
 
@@ -114,7 +117,7 @@ def _settle(path: Path, names: Names) -> Leftover:
         return _discard(path, _models_of(path), "its journal is damaged")
     if journal is None:
         return _discard(path, _models_of(path), "the run ended before its files were complete")
-    if staging_prefix(journal.model) != path.name[:-_TOKEN_LENGTH]:
+    if alike(staging_prefix(journal.model)) != alike(path.name[:-_TOKEN_LENGTH]):
         hint = "look at it and remove it by hand"
         return Leftover(path, "untrusted", f"its journal is of another model; {hint}")
     return _carry_on(path, journal, names)
@@ -180,13 +183,17 @@ def _pointing_into(path: Path, models: Iterable[Path]) -> bool:
 def _still_used(steps: Publication, names: Names) -> set[str]:
     """Superseded data files that another model has come to use since."""
     own = Path(os.path.realpath(steps.folder), steps.journal.model)
-    around: dict[Path, list[Path]] = {}
+    around: dict[tuple[Path, int], list[Path]] = {}
     used: set[str] = set()
     for name in steps.journal.superseded:
-        file = steps.folder / name
-        place = Path(os.path.realpath(file.parent))
-        models = around.setdefault(place, [one for one in _models_around(place) if one != own])
-        if any(_uses(model, place / file.name, names) for model in models):
+        found = look(steps.folder / name)
+        if found is None:
+            continue
+        file = Path(os.path.realpath((steps.folder / name).parent), Path(name).name)
+        key = file.parent, found.st_uid
+        if key not in around:
+            around[key] = [one for one in _models_around(file) if one != own]
+        if any(_uses(model, file, names) for model in around[key]):
             used.add(name)
     return used
 
@@ -196,11 +203,18 @@ def _uses(model: Path, file: Path, names: Names) -> bool:
     return _may_name(model, file) if found is None else found
 
 
-def _models_around(folder: Path) -> Iterator[Path]:
-    """Models that can name a file of a folder: a location leads down, so those above it too."""
-    for place in (folder, *folder.parents):
-        with suppress(OSError):
-            yield from (place / name for name in os.listdir(place) if _is_model_name(name))
+def _models_around(file: Path) -> Iterator[Path]:
+    """Models that can name a file: a location leads down, so those above it too.
+
+    Where anybody may put one, those of strangers do not count: they would be read.
+    """
+    for place in file.parents:
+        try:
+            models = [place / name for name in os.listdir(place) if _is_model_name(name)]
+        except OSError:
+            continue
+        owners = owners_that_count(place, file)
+        yield from (one for one in models if owners is None or owner_of(one) in owners)
 
 
 def _is_model_name(name: str) -> bool:
@@ -230,15 +244,22 @@ def _may_name(model: Path, file: Path) -> bool:
 def _occurrences(model: Path, text: bytes) -> Iterator[int | None]:
     """List where a text occurs in a model, by the byte before it; None where that is not known."""
     try:
-        with (
-            model.open("rb") as file,
-            mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content,
-        ):
+        with open(model, "rb", opener=_at_once) as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        with content:
             at = content.find(text)
             while at >= 0:
                 yield content[at - 1] if at else None
                 at = content.find(text, at + 1)
     except (FileNotFoundError, ValueError):  # none, or an empty one
         return
-    except OSError:
-        yield None  # it may
+    except OSError as error:
+        if error.errno not in _NO_FILE:
+            yield None  # it may
+
+
+def _at_once(path: str, flags: int) -> int:
+    """Open a file; a FIFO that nobody writes to is not waited for."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))

@@ -18,7 +18,7 @@ from onnx_align_pass import (
     recover_folder,
     rename_file,
 )
-from tests.commit.test_journals import NOTHING, staged, state
+from tests.commit.journals import NOTHING, staged, state
 from tests.corpus import oracle
 from tests.corpus.build import external, showing, tensor, write
 

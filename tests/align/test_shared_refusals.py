@@ -31,6 +31,8 @@ from .small_models import external_model
 from .snapshot import snapshot
 
 NAME = "weights.data"
+COMPOSED, DECOMPOSED = "mod\u00e8le", "mode\u0300le"
+"""One name to people, and to some file systems."""
 SHAPES: dict[str, tuple[int, ...]] = {"a": (33, 70), "b": (64, 64)}
 OTHER: dict[str, tuple[int, ...]] = {"a": (33, 70), "b": (65, 64)}
 
@@ -88,6 +90,19 @@ def test_two_models_of_one_name(name: str, models: list[Path], tmp_path: Path) -
         share([*models, tmp_path / "more" / name], tmp_path / "out")
     with pytest.raises(UsageError, match="one name"):
         share([models[0], models[0]], tmp_path / "out")
+    assert snapshot(tmp_path) == before
+
+
+def test_names_that_are_one_where_accents_may_be_composed(
+    models: list[Path], tmp_path: Path
+) -> None:
+    composed = models[0].rename(models[0].with_name(f"{COMPOSED}.onnx"))
+    decomposed = models[1].rename(models[1].with_name(f"{DECOMPOSED}.onnx"))
+    before = snapshot(tmp_path)
+    with pytest.raises(UsageError, match="one name"):
+        share([composed, decomposed], tmp_path / "out")
+    with pytest.raises(UsageError, match="the name of a model"):
+        share([composed], tmp_path / "out", shared_data=decomposed.name)
     assert snapshot(tmp_path) == before
 
 

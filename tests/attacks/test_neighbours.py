@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import onnx
 import pytest
 
-from onnx_align_pass import DataFileSharedError, align_file
+from onnx_align_pass import DataFileSharedError, align_file, recover_folder
 from tests.align.small_models import external_model
+from tests.commit.journals import NOTHING, staged, state
 from tests.corpus import oracle
 
 pytestmark = [
@@ -64,3 +66,53 @@ def test_where_not_all_may_write_everybodys_count(model: Path, tmp_path: Path) -
     os.chown(point_at_it(model, tmp_path), STRANGER, STRANGER)
     with pytest.raises(DataFileSharedError, match=r"other\.onnx"):
         align_file(model)
+
+
+def superseded(model: Path) -> Path:
+    """Data that a run was killed over before it could remove it."""
+    old = model.with_name("old.data")
+    old.touch()
+    fields = {"superseded": {old.name: state(old)}, "model_before": NOTHING}
+    staged(model.parent, model_after=state(model), **fields)
+    return old
+
+
+def paths_opened(patch: pytest.MonkeyPatch) -> list[str]:
+    """Paths that are opened from now on."""
+    opened: list[str] = []
+    system_open = os.open
+
+    def noted(path: Any, *args: Any, **kwargs: Any) -> int:
+        opened.append(str(path))
+        return system_open(path, *args, **kwargs)
+
+    patch.setattr(os, "open", noted)
+    return opened
+
+
+@pytest.mark.parametrize("content", [b"mine/old.data", b"no model at all"])
+def test_a_strangers_model_is_not_read_by_recovery_and_spares_nothing(
+    content: bytes, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, other = superseded(model), tmp_path / "other.onnx"
+    other.write_bytes(content)
+    os.chown(other, STRANGER, STRANGER)
+    opened = paths_opened(monkeypatch)
+    (found,) = recover_folder(model.parent)
+    assert found.outcome == "finished"
+    assert not old.exists()
+    assert str(other) not in opened
+
+
+@pytest.mark.parametrize("whose", ["ones own", "the data owner's"])
+def test_other_models_there_spare_what_they_may_name(
+    whose: str, model: Path, tmp_path: Path
+) -> None:
+    old, other = superseded(model), tmp_path / "other.onnx"
+    other.write_bytes(b"mine/old.data")
+    if whose != "ones own":
+        for path in (old, other):
+            os.chown(path, STRANGER, STRANGER)
+    (found,) = recover_folder(model.parent)
+    assert found.outcome == "finished"
+    assert old.exists()

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from onnx_align_pass import Leftover, recover_folder
 from tests.align.snapshot import snapshot
+from tests.commit.journals import NOTHING, TOKEN, staged, state
 from tests.corpus import oracle
 from tests.corpus.build import external, showing, tensor, write
 
-TOKEN = ".model.onnx.align-0123abcd"
 DATA = "model.onnx.data"
 
 
@@ -21,33 +23,6 @@ def pair(folder: Path) -> Path:
     """A model and its data."""
     folder.mkdir(exist_ok=True)
     return write(folder, showing([external(tensor("w", [30]), folder)]))
-
-
-def staged(folder: Path, **changes: object) -> Path:
-    """A staging folder that was made here, with a new model in it, and any journal."""
-    staging = folder / TOKEN
-    (staging / "data").mkdir(parents=True)
-    (staging / f"stamp.{staging.stat().st_ino}").touch()
-    (staging / "model").write_text("staged")
-    fields: dict[str, Any] = {
-        "model": "model.onnx",
-        "model_before": state(folder / "model.onnx"),
-        "model_after": state(staging / "model"),
-        "bridge": None,
-        "data_before": {},
-        "data_after": {},
-        "superseded": {},
-        "new_folders": [],
-    }
-    (staging / "journal").write_text(json.dumps({**fields, **changes}))
-    return staging
-
-
-def state(path: Path) -> dict[str, int] | None:
-    if not path.exists():
-        return None
-    found = path.lstat()
-    return {"inode": found.st_ino, "size": found.st_size, "mtime_ns": found.st_mtime_ns}
 
 
 def settle(folder: Path) -> Leftover:
@@ -65,7 +40,6 @@ def test_a_journal_that_nests_deeper_than_is_read_is_damaged(opened: str, tmp_pa
     assert snapshot(tmp_path) == before
 
 
-NOTHING = {"inode": 1, "size": 2, "mtime_ns": 3}
 CONTRADICTIONS: dict[str, dict[str, object]] = {
     "data that nothing is known of": {"data_before": {DATA: None}},
     "data that is published nowhere": {"data_after": {DATA: NOTHING}},
@@ -94,6 +68,21 @@ def test_a_journal_of_another_model_is_not_followed(tmp_path: Path) -> None:
     assert found.outcome == "untrusted"
     assert "of another model" in found.reason
     assert snapshot(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("named", "listed"),
+    [("mod\u00e8le.onnx", "mode\u0300le.onnx"), ("Model.onnx", "model.onnx")],
+)
+def test_a_file_system_may_spell_the_staging_folder_in_its_own_way(
+    named: str, listed: str, tmp_path: Path
+) -> None:
+    model = pair(tmp_path).rename(tmp_path / named)
+    wanted = oracle.tensors(model)
+    staging = staged(tmp_path, model=named, model_before=NOTHING, model_after=state(model))
+    staging.rename(tmp_path / f".{listed}.align-0123abcd")
+    assert settle(tmp_path).outcome == "finished"
+    assert oracle.tensors(model) == wanted
 
 
 @pytest.mark.parametrize("folders", [["out/new"], ["out/empty"]], ids=["made", "removed"])
@@ -159,3 +148,32 @@ def test_data_that_the_model_needs_stays_whatever_the_journal_says(tmp_path: Pat
     (staging / "journal").write_text(json.dumps({**fields, **data, "new_folders": []}))
     assert settle(tmp_path).outcome == "untrusted"
     assert oracle.tensors(bridge) == wanted
+
+
+NO_MODELS: dict[str, Callable[[Path], object]] = {
+    "a FIFO": os.mkfifo,
+    "a socket": lambda path: os.mknod(path, stat.S_IFSOCK | 0o600),
+    "a device": lambda path: path.symlink_to("/dev/zero"),
+    "a folder": os.mkdir,
+}
+
+
+@pytest.mark.parametrize("name", NO_MODELS)
+def test_a_neighbour_that_is_no_model_neither_holds_recovery_up_nor_spares_a_file(
+    name: str, tmp_path: Path
+) -> None:
+    pair(tmp_path)
+    old = tmp_path / "old.data"
+    old.touch()
+    after = state(tmp_path / "model.onnx")
+    staged(tmp_path, superseded={old.name: state(old)}, model_before=NOTHING, model_after=after)
+    NO_MODELS[name](tmp_path / "other.onnx")
+    assert settle(tmp_path).outcome == "finished"
+    assert not old.exists()
+
+
+@pytest.mark.parametrize("name", NO_MODELS)
+def test_nor_does_one_that_has_the_models_name(name: str, tmp_path: Path) -> None:
+    (staged(tmp_path) / "journal").write_text("{}")
+    NO_MODELS[name](tmp_path / "model.onnx")
+    assert settle(tmp_path).outcome == "discarded"
