@@ -15,6 +15,7 @@ from onnx_align_pass.model.sources import data_file_names
 from onnx_align_pass.paths import inode, is_one_name, owner_of, owners_that_count
 from onnx_align_pass.same_files import SameFiles
 from onnx_align_pass.spelling import alike
+from onnx_align_pass.transfer.kernel import let_go
 from onnx_align_pass.transfer.open_source import FileIdentity
 from onnx_align_pass.transfer.recover import is_staging_name
 
@@ -22,6 +23,11 @@ __all__ = ["Around", "References", "Sharers"]
 
 _SMALL_BYTES: Final = 1 << 26
 """Larger files whose names do not end in `.onnx` are taken for data: they are not looked into."""
+
+_IR_VERSION: Final = 1 << 3
+"""The tag of a ModelProto's first field, a varint."""
+_NO_VERSION: Final = 100
+"""Far beyond the versions that there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +100,7 @@ class Around:
         self.references = references
         self._besides = besides
         self._own = None if model is None else _resolved(model)
-        self._places: dict[tuple[Path, frozenset[int] | None], _Place] = {}
+        self._places: dict[tuple[Path, frozenset[int] | None, bool], _Place] = {}
 
     def others(self, data: Path) -> Sharers:
         """Find the models that point at the file `data`, by inode.
@@ -123,7 +129,8 @@ class Around:
         own = self._own or _resolved(data)
         exists = inode(data) is not None
         for place in _resolved(data).parents if exists else ():
-            found = self._place(place, owners_that_count(place, data))
+            near = place == _resolved(data).parent or place.is_relative_to(own.parent)
+            found = self._place(place, owners_that_count(place, data), near)
             users += sorted(found.named.owners(data))
             broken += found.broken
             if place.is_relative_to(own.parent):
@@ -135,16 +142,17 @@ class Around:
         )
         return Sharers(*others)
 
-    def _place(self, folder: Path, owners: frozenset[int] | None) -> _Place:
-        known = self._places.get((folder, owners))
+    def _place(self, folder: Path, owners: frozenset[int] | None, near: bool) -> _Place:
+        key = folder, owners, near
+        known = self._places.get(key)
         if known is None:
-            known = self._places[folder, owners] = self._look(folder, owners)
+            known = self._places[key] = self._look(*key)
         return known
 
-    def _look(self, folder: Path, owners: frozenset[int] | None) -> _Place:
+    def _look(self, folder: Path, owners: frozenset[int] | None, near: bool) -> _Place:
         # Behind a folder that this user may not enter: none of his files.
         found = _Place(SameFiles(passed_over=(PermissionError,)), [], [])
-        for other in _models_in(folder, owners):
+        for other in _models_in(folder, owners, near=near):
             if other in self._besides or (self._own and _is_own(other, self._own)):
                 continue
             names = self.references.of(other)
@@ -192,23 +200,40 @@ def _fails(model: Path, why: ModelError) -> bool:
     return not isinstance(why, BrokenModelError) and os.access(model, os.R_OK)
 
 
-def _models_in(folder: Path, owners: frozenset[int] | None) -> list[Path]:
-    """Files that are models by their names, and small ones that may be: `m.onnx.bak`, `m.pb`."""
+def _models_in(folder: Path, owners: frozenset[int] | None, *, near: bool) -> list[Path]:
+    """Files that are models by their names, and small ones that may be: `m.onnx.bak`, `m.pb`.
+
+    Near the data those count too that only begin as models do, whatever they are called.
+    """
     try:
         with os.scandir(folder) as found:
-            models = [Path(one.path) for one in found if _may_be_model(one)]
+            models = [Path(one.path) for one in found if _may_be_model(one, near=near)]
             return sorted(one for one in models if owners is None or owner_of(one) in owners)
     except (PermissionError, FileNotFoundError, NotADirectoryError):
         return []
 
 
-def _may_be_model(entry: os.DirEntry[str]) -> bool:
+def _may_be_model(entry: os.DirEntry[str], *, near: bool) -> bool:
     name = entry.name.lower()
-    if not (".onnx" in name or name.endswith(".pb")) or is_staging_name(entry.name):
+    named = ".onnx" in name or name.endswith(".pb")
+    if is_staging_name(entry.name) or not (named or near):
         return False
     try:
         if entry.is_dir():
             return False
-        return name.endswith(".onnx") or entry.stat().st_size <= _SMALL_BYTES
+        if name.endswith(".onnx"):
+            return True
+        small = entry.stat().st_size <= _SMALL_BYTES
+        return small and (named or (entry.is_file() and _begins_as_model(entry.path)))
     except OSError:
         return name.endswith(".onnx")
+
+
+def _begins_as_model(path: str) -> bool:
+    """Whether a file begins with the version of the format, as what exporters write does."""
+    fd = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        first = os.read(fd, 2)
+    finally:
+        let_go(fd)
+    return len(first) == 2 and first[0] == _IR_VERSION and 0 < first[1] < _NO_VERSION

@@ -21,6 +21,15 @@ pytestmark = [
 STRANGER = 12_345
 
 
+def rename_location(model: Path, location: str) -> None:
+    proto = onnx.load(model, load_external_data=False)
+    for tensor in proto.graph.initializer:
+        for entry in tensor.external_data:
+            if entry.key == "location":
+                entry.value = location
+    model.write_bytes(proto.SerializeToString())
+
+
 def point_at_it(model: Path, folder: Path) -> Path:
     """A model in a folder above that points at the data of `model`."""
     proto = onnx.load(model, load_external_data=False)
@@ -116,3 +125,28 @@ def test_other_models_there_spare_what_they_may_name(
     (found,) = recover_folder(model.parent)
     assert found.outcome == "finished"
     assert old.exists()
+
+
+@pytest.mark.parametrize("name", ["m_backup", "m.ort", "n.model", "below/copy", "weights.txt"])
+def test_a_model_counts_whatever_it_is_called(name: str, model: Path) -> None:
+    data = model.with_name("below") / "w.data"
+    other = model.parent / name
+    other.parent.mkdir(exist_ok=True)
+    data.parent.mkdir(exist_ok=True)
+    model.with_name("model.onnx.data").rename(data)
+    rename_location(model, "below/w.data")
+    other.write_bytes(model.read_bytes())
+    if other.parent == data.parent:
+        rename_location(other, "w.data")
+    wanted = oracle.tensors(other)
+    with pytest.raises(DataFileSharedError, match=name.rpartition("/")[2]):
+        align_file(model)
+    assert oracle.tensors(other) == wanted
+
+
+def test_a_file_that_begins_as_models_do_and_is_none_is_no_reason_to_stop(model: Path) -> None:
+    wanted = oracle.tensors(model)
+    for number, content in enumerate((b"\x08", b"\x08\x07", b"\x08\x07\xff\xff", b"\x08\x00")):
+        model.with_name(f"other{number}").write_bytes(content * 1000)
+    align_file(model)
+    assert oracle.tensors(model) == wanted
