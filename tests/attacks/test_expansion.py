@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,13 @@ APART: dict[str, Call] = {
     "safetensors": partial(align_file, layout=SAFETENSORS),
     "inline": inline_file,
 }
+
+
+@pytest.fixture(autouse=True)
+def _nothing_huge_stays(tmp_path: Path) -> Iterator[None]:
+    """Pytest keeps the folders of three runs: a gigabyte each."""
+    yield
+    shutil.rmtree(tmp_path)
 
 
 @pytest.fixture
