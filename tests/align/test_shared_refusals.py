@@ -102,7 +102,7 @@ def test_names_that_are_one_where_accents_may_be_composed(
     with pytest.raises(UsageError, match="one name"):
         share([composed, decomposed], tmp_path / "out")
     with pytest.raises(UsageError, match="the name of a model"):
-        share([composed], tmp_path / "out", shared_data=decomposed.name)
+        share([composed], tmp_path / "out", shared_data=f"{decomposed.name}/w.data")
     assert snapshot(tmp_path) == before
 
 
