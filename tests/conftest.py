@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
@@ -13,6 +14,11 @@ from tests.held_up import ends_within
 from tests.open_folder import open_folder
 
 __all__ = ["ends_within", "open_folder"]
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Begun in the background of a script: children would be deaf to what tests send them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

@@ -66,7 +66,7 @@ class Guard:
             "the data file leaves the model's folder",
             tensor=tensor,
             file=path,
-            needed=f"a file in {' or '.join(map(str, self.roots))}",
+            needed=f"a file in {' or '.join(dict.fromkeys(map(str, self.roots)))}",
             found=str(resolved),
             hint="Move the data file beside the model.",
             code="data-file-outside",

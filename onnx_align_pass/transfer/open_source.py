@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from onnx_align_pass.cures import CURES
 from onnx_align_pass.errors import (
     ExternalDataError,
     ModelNotFoundError,
@@ -254,7 +255,8 @@ def _unreadable(path: Path, tensor: str | None, error: OSError | ValueError) -> 
     elif isinstance(error, PermissionError):
         problem, hint = "the data file may not be read", "Check its permissions."
     elif isinstance(error, OSError):
-        problem, hint = f"the data file cannot be opened: {error.strerror}", None
+        problem = f"the data file cannot be opened: {error.strerror}"
+        hint = CURES[errno.EMFILE] if error.errno == errno.EMFILE else None
     else:
         problem, hint = f"no file can have this name: {error}", None
     return ExternalDataError(problem, tensor=tensor, file=path, hint=hint, code=code)

@@ -22,9 +22,10 @@ from tests.commit.journals import NOTHING, staged, state
 from tests.corpus import oracle
 from tests.corpus.build import external, showing, tensor, write
 
-MANY = 100
-FEW = 60
-"""More looks than there is need of at one file or one name, and fewer than there are of both."""
+MANY = 600
+FEW = 280
+"""More looks than there is need of at one file or one name, however deep the folder is (`realpath`
+looks at each above it), and fewer than there are of both."""
 
 
 class Count:
