@@ -244,7 +244,7 @@ def _changed(
 
 
 def _unreadable(path: Path, tensor: str | None, error: OSError | ValueError) -> ExternalDataError:
-    code = "data-file-unreadable"
+    code, hint = "data-file-unreadable", None
     if isinstance(error, FileNotFoundError):
         problem = "the data file is missing"
         hint = (
@@ -256,7 +256,8 @@ def _unreadable(path: Path, tensor: str | None, error: OSError | ValueError) -> 
         problem, hint = "the data file may not be read", "Check its permissions."
     elif isinstance(error, OSError):
         problem = f"the data file cannot be opened: {error.strerror}"
-        hint = CURES[errno.EMFILE] if error.errno == errno.EMFILE else None
+        if error.errno == errno.EMFILE:
+            hint = CURES[errno.EMFILE]
     else:
-        problem, hint = f"no file can have this name: {error}", None
+        problem = f"no file can have this name: {error}"
     return ExternalDataError(problem, tensor=tensor, file=path, hint=hint, code=code)
