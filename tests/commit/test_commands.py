@@ -83,7 +83,7 @@ def test_a_command_in_which_a_call_fails_ends_with_words_and_a_code(
             assert wanted in [content(one) for one in (root / "source").glob("*.onnx")]
             assert not list(root.rglob("*.align-*"))
     wrongs.none()
-    assert len(calls) > 10
+    assert len(calls) >= 7  # what the shortest of them, prune, makes
 
 
 def rebuild(root: Path) -> None:

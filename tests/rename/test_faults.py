@@ -65,6 +65,10 @@ def succeeded(judge: RenameJudge, root: Path, call: Call) -> None:
     if call.name in REMOVING:
         for model in (judge.scene.source, judge.scene.model):
             recover_folder((root / model).parent)
+    if call.name == "rmdir":  # the emptied folder is all that may be left of it
+        for folder in sorted(root.rglob("*/"), reverse=True):
+            if not any(folder.iterdir()):
+                folder.rmdir()
     judge.is_after(root, superseded_may_stay=call.name in ("unlink", "openat"))
 
 
