@@ -66,9 +66,8 @@ def succeeded(judge: RenameJudge, root: Path, call: Call) -> None:
         for model in (judge.scene.source, judge.scene.model):
             recover_folder((root / model).parent)
     if call.name == "rmdir":  # the emptied folder is all that may be left of it
-        for folder in sorted((one for one in root.rglob("*") if one.is_dir()), reverse=True):
-            if not any(folder.iterdir()):
-                folder.rmdir()
+        for name in sorted(snapshot(root).keys() - judge.after.keys(), reverse=True):
+            (root / name).rmdir()
     judge.is_after(root, superseded_may_stay=call.name in ("unlink", "openat"))
 
 
