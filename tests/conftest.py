@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Generator, Iterator
 
 import pytest
+from hypothesis import settings
 
 from tests.capabilities import required, why_not
 from tests.commit.kills import Wrongs
@@ -15,6 +16,8 @@ from tests.open_folder import open_folder
 
 __all__ = ["ends_within", "open_folder"]
 
+settings.register_profile("repeatable", derandomize=True, deadline=None)
+"""For what decides whether a change lands: it must not draw lots. Elsewhere each run draws anew."""
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # Begun in the background of a script: children would be deaf to what tests send them.

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from onnx import TensorProto, helper
 
 from onnx_align_pass import plan_file
-from onnx_align_pass.errors import FileLimitError
+from onnx_align_pass.errors import ExpansionError, FileLimitError
 from onnx_align_pass.layout.plan import LayoutPlan
 from onnx_align_pass.layout.satisfy import Lying, breaches
 from onnx_align_pass.presets import PRESETS
@@ -117,7 +117,13 @@ def test_files_are_called_as_the_consumer_looks_for_them(row: Row, seed: int) ->
 @few
 @seeds
 def test_large_models_are_split_where_the_consumer_wants_it(row: Row, seed: int) -> None:
-    plan, _ = plan_of(row, seed, GIGA)
+    try:
+        plan, _ = plan_of(row, seed, GIGA)
+    except ExpansionError as refused:
+        # Only where every tensor has bytes of its own do those that are shared grow.
+        if row.name != "safetensors" or refused.nbytes <= 2 * refused.held_bytes:
+            raise
+        reject()
     sizes = sizes_of(plan)
     assert broken_promises(row, placed_in(plan), sizes) == []
     total = plan.total_bytes
